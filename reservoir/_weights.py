@@ -115,8 +115,7 @@ def fill_distinct(
     `columns`, (n_rows, degree), are from 0 to ``n_columns - 1``, `fixed` marks entries to keep,
     which are distinct within rows. Return int32 columns, sorted within rows. As duplicates are
     redrawn, not whole rows, the first distinct values are a uniform sample without replacement. A
-    few rounds suffice if `degree` is at most an eighth of `n_columns`. The state of `generator`
-    advances.
+    few rounds suffice if `degree` is at most an eighth of `n_columns`.
     """
     # sorting makes duplicates neighbours; the last bit is 1 for entries that may be redrawn
     codes = 2 * columns.astype(np.int64) + ~fixed  # a fixed entry comes before its duplicate

@@ -30,9 +30,8 @@ def run_jobs(
 
     With one worker or one job, jobs run in this thread, each when its result is requested. Workers
     use the current configuration of scikit-learn. The function must be importable, as it and its
-    arguments are pickled for processes; `in_threads` requires threads, because it writes to shared
-    memory. A job is a tuple of arguments, whose arrays workers may receive read-only. `n_jobs` is
-    as in joblib.
+    arguments, the tuple of a job, are pickled for processes; `in_threads` requires threads, because
+    it writes to shared memory. Workers may receive arrays read-only.
     """
     jobs = list(jobs)
     if len(jobs) < 2 or n_workers(n_jobs) < 2:

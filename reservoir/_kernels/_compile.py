@@ -21,13 +21,12 @@ OPTIONS = {"fastmath": {"contract", "nsz"}, "error_model": "numpy"}
 
 
 class _Files(IndexDataCacheFile):
-    """Files of numba's disk cache that contain their key next to the code, and a checksum.
+    """Files of numba's disk cache with their key next to the code, and a checksum at the end.
 
     Processes that compile at the same time may choose the same file name, so that an index points
-    to code of another version or for other types; `load` returns None if the key in the file is not
-    the requested one. A damaged file is treated as missing; numba would fail to read it at each
-    call, or run machine code with a wrong bit. The checksum is at the end, where unpickling ignores
-    it, so that earlier versions of this package can read the file.
+    to code of another version or for other types: `load` returns None if the key differs. A damaged
+    file is treated as missing; numba would fail to read it at each call, or run machine code with a
+    wrong bit. Unpickling ignores the checksum, so that earlier versions can read the file.
     """
 
     def save(self, key: Any, data: Any) -> None:
@@ -99,10 +98,9 @@ def named(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function; raise if another one could have the same symbol when compiled.
 
     numba builds the symbol from the module, the qualified name, the types of the arguments and a
-    counter of the functions that the process has compiled. Code from the disk has the counter of
-    the process that compiled it, so counters of different functions may be equal. Two functions
-    that agree in everything else would then share a symbol, and one would be called instead of the
-    other. Closures, lambdas and second definitions of a name therefore raise an error.
+    counter of the functions compiled in the process, for code from the disk in another process. Two
+    functions that agree in everything else could share a symbol, and one be called instead of the
+    other: closures, lambdas and second definitions of a name therefore raise an error.
     """
     qualified = f"{function.__module__}.{function.__qualname__}"
     if "<" in qualified or function.__closure__:

@@ -153,23 +153,18 @@ def unrolled(builder: Any, start: Any, stop: Any, n: int, body: Callable[[Any, i
 class _Format(NamedTuple):
     """Constants of a floating-point format, IEEE double or single, for the exponential.
 
-    mantissa, bias: number of stored bits of the mantissa, and bias of the exponent.
-    magic: 1.5 * 2^mantissa; adding it to a number rounds the number to an integer, in the low bits.
-    ln2: ln(2) in two parts, the first with trailing zeros, so that its multiples are exact.
-    tanh_is_one, exp_is_zero: from these x on, tanh(x) rounds to 1, and exp(-x) to 0.
-    exp_is_normal: up to this x, exp(-x) is a normal number.
-    series: polynomial for (exp(r) - 1 - r) / r^2 on [-ln(2)/4, 3 ln(2)/4], highest power first,
-    close to the best approximation in the maximum norm.
-    tanh_series: the same for ((exp(2 s) - 1) / 2 - s) / s^2 on [-ln(2)/8, 3 ln(2)/8].
+    `series` is a polynomial for (exp(r) - 1 - r) / r^2 on [-ln(2)/4, 3 ln(2)/4], highest power
+    first, close to the best approximation in the maximum norm; `tanh_series` is the same for
+    ((exp(2 s) - 1) / 2 - s) / s^2 on [-ln(2)/8, 3 ln(2)/8].
     """
 
-    mantissa: int
-    bias: int
-    magic: float
-    ln2: tuple[float, float]
-    tanh_is_one: float
-    exp_is_zero: float
-    exp_is_normal: float
+    mantissa: int  # number of stored bits
+    bias: int  # of the exponent
+    magic: float  # 1.5 * 2^mantissa: adding it rounds a number to an integer, in the low bits
+    ln2: tuple[float, float]  # in two parts, the first with trailing zeros: exact multiples
+    tanh_is_one: float  # from this x on, tanh(x) rounds to 1
+    exp_is_zero: float  # from this x on, exp(-x) rounds to 0
+    exp_is_normal: float  # up to this x, exp(-x) is a normal number
     series: tuple[float, ...]
     tanh_series: tuple[float, ...]
 

@@ -49,11 +49,10 @@ _SECONDS = {
 def frequency_text(index: Any) -> str | None:
     """Return the frequency of a DatetimeIndex as a string; None if it has no frequency.
 
-    The attribute `freq` of the index is used if it is set. Otherwise a frequency is inferred from
-    three or more dates, all of which must fit it. In addition to the frequencies that pandas
-    infers it may be a fixed day of the month, the last Friday (or another weekday) of the month,
-    half months, every second (third, ...) business day and, if the dates cover two weeks, custom
-    business days such as Monday to Saturday.
+    It is `freq` of the index if that is set, else inferred from three or more dates, all of which
+    must fit. Besides those that pandas infers it may be a fixed day of the month, the last Friday
+    (or another weekday) of the month, half months, every second (third, ...) business day and, if
+    the dates cover two weeks, custom business days such as Monday to Saturday.
     """
     if index.freq is not None:
         text = text_of(index.freq)

@@ -154,23 +154,21 @@ def iter_many(
 class Plan(NamedTuple):
     """The checked arguments of `run_many`, with the groups and the engine for running them.
 
-    `inputs`, `feedback` and `gaps` (durations of steps, None if all are 1) have an array for each
-    series; `starts`, (n_series, n_units), are the states before the first steps. `groups` are at
-    most `size` indices of series, longest first, that run side by side, by the kernel for `lanes`
-    or NumPy; empty series are in none. Series, or rests of series, that run alone use `engine`.
-    `check` says whether states may become infinite. Without `name_of`, errors do not name the
-    series.
+    `inputs`, `feedback` and `gaps`, the durations of steps, have an array for each series. `groups`
+    are at most `size` indices of series, longest first, that run side by side, by the kernel for
+    `lanes` or NumPy; empty series are in none. Series, or rests of series, that run alone use
+    `engine`. Without `name_of`, errors do not name the series.
     """
 
     reservoir: Reservoir
     inputs: list[Array]
     feedback: list[Array | None]
-    gaps: list[Array] | None
-    starts: Array
+    gaps: list[Array] | None  # None if all steps have the duration 1
+    starts: Array  # (n_series, n_units), the states before the first steps
     engine: str
     lanes: bool
     size: int
-    check: bool
+    check: bool  # whether states may become infinite
     groups: list[list[int]]
     name_of: Callable[[int], str] | None
 

@@ -22,20 +22,16 @@ _NOT_FOLLOWED = -1.0  # in a state: the next step looks for an analogue
 class Analogue(FeatureSource):
     """The known rows that are most like the last `n_lags` rows of the input, and their successors.
 
-    The features are the difference between the row that followed the analogue and the input, so
-    that input plus features repeats known rows. In closed loop one analogue is followed to the end
-    of its trajectory, where the next one is looked for (E. N. Lorenz, "Atmospheric predictability
-    as revealed by naturally occurring analogues", Journal of the Atmospheric Sciences 26, 1969).
-    `rows` are those of all trajectories, one after the other; `followed` is False at the end of
-    each trajectory.
-
-    An analogue is a local minimum of the distance over time, if there is one: rows just before or
-    after a more similar row, and the rows just before the forecast, are similar only because they
+    The features are the difference between the row after the analogue and the input. In closed loop
+    an analogue is followed to the end of its trajectory, where the next is looked for (E. N.
+    Lorenz, "Atmospheric predictability as revealed by naturally occurring analogues", Journal of
+    the Atmospheric Sciences 26, 1969). It is a local minimum of the distance over time, if there is
+    one: rows next to a more similar row, or just before the forecast, are similar only because they
     are near in time.
     """
 
-    rows: Array
-    followed: Array
+    rows: Array  # of all trajectories, one after the other
+    followed: Array  # False at the end of each trajectory
     n_lags: int
 
     @property

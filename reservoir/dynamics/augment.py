@@ -15,13 +15,12 @@ _TOLERANCE = 1e-3  # relative to the largest result: smaller differences are rou
 
 
 class Squares(NamedTuple):
-    """An entry of `AUGMENTS`: features that consist of states and squares of states.
+    """An entry of `AUGMENTS`: features, in the order of the units, of states and their squares.
 
     ``width(n_units)`` is their number; ``write(states, place)`` fills `place`, (n_rows, width).
-    ``split(coef, n_units)`` splits weights, (n_outputs, width), into those of the states and those
-    of their squares, (n_outputs, n_units) each, for compiled closed loops. ``slopes(state)``,
-    (width,), are derivatives by the unit that each feature comes from; features are in the order of
-    the units.
+    ``split(coef, n_units)`` splits weights, (n_outputs, width), into those of states and of
+    squares, (n_outputs, n_units) each, for compiled closed loops. ``slopes(state)``, (width,), are
+    derivatives by the unit that each feature comes from.
     """
 
     width: Callable[[int], int]

@@ -26,12 +26,11 @@ class BothDirections(SourceWrapper):
     """A reservoir that runs over each sequence twice: forwards, and backwards from the last row.
 
     The features of a row are those of the run forwards, then the states of the run backwards at
-    this row, or their `augment`. Both runs have the same weights. Features depend on later rows:
-    `iter_features` must receive whole sequences. A state is that before the first row, then that
-    after the last row, from which the run backwards starts; after a block, those of both runs at
-    its last row. States backwards of a long sequence are computed in parts: a first run keeps only
-    the states at the ends of parts, so that memory does not grow with length, and a second run
-    computes the part.
+    this row, or their `augment`; `iter_features` must receive whole sequences. A state is that
+    before the first row, then that after the last row, from which the run backwards starts; after a
+    block, those of both runs at its last row. States backwards of a long sequence are computed in
+    parts, from a first run that keeps the states at the ends of parts: so memory does not grow with
+    length.
     """
 
     source: DrivenReservoir

@@ -440,11 +440,10 @@ def _loop(
 ) -> tuple[Array, Array, int]:
     """Run the closed loop step by step with NumPy, which writes to `seen`.
 
-    `output` is the one that the first step receives; `n_fed` is the number of outputs fed back as
-    inputs: 0 with feedback weights, otherwise all. ``limited(outputs)`` returns what is fed back.
-    If sums may overflow (`extreme`), every step is checked for infinite terms that cancel. Return
-    outputs, (n_steps, n_outputs), the last finite state, and the number of steps that stayed
-    finite.
+    The first step receives `output`; `n_fed` outputs are fed back as inputs: 0 with feedback
+    weights, otherwise all, as ``limited(outputs)``. If sums may overflow (`extreme`), every step is
+    checked for infinite terms that cancel. Return outputs, (n_steps, n_outputs), the last finite
+    state, and the number of steps that stayed finite.
     """
     n_units, n_outputs = reservoir.n_units, output.size
     state, features = seen.state, seen.features

@@ -29,16 +29,15 @@ Factors = tuple[tuple[int, int], ...]
 class Plan(NamedTuple):
     """A plan for computing products of powers, each by multiplying two terms computed earlier.
 
-    Terms are in the order of their computation: first the powers of each variable, then products of
-    powers of two variables, of three, and so on. A level is (start, stop, left, right): terms
-    ``start:stop`` are products of the terms with indices `left` and `right`. `order` is the term in
-    each column of the features, by total degree and then as in scikit-learn's PolynomialFeatures;
-    `factors` are the pairs (variable, power) of each column.
+    Terms are computed in order: first the powers of each variable, then products of powers of two
+    variables, of three, and so on. A level is (start, stop, left, right): terms ``start:stop`` are
+    products of the terms with indices `left` and `right`. `order` is the term in each column of the
+    features, by total degree and then as in scikit-learn's PolynomialFeatures.
     """
 
     levels: tuple[tuple[int, int, Array, Array], ...]
     order: Array
-    factors: tuple[Factors, ...]
+    factors: tuple[Factors, ...]  # the pairs (variable, power) of each column
 
 
 @functools.lru_cache(maxsize=_PLANS)

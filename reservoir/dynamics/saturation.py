@@ -45,10 +45,9 @@ class Activity:
     """Counts of the steps at which each unit's activation was at a bound, in a sample of the steps.
 
     Activations are recorded instead of states, which with a small leak rate move away from zero
-    slowly, and include the noise. `low` and `high`, (n_units,), count sampled steps at the lower
-    and the upper bound. `n_looked` of `n_rows` steps were sampled. `inputs` and `received`,
-    (n_features,) and (n_outputs,), are sums of their squares over the sampled steps; 0.0 before the
-    first step.
+    slowly, and include the noise. `low` and `high`, (n_units,), count sampled steps at the bounds;
+    `n_looked` of `n_rows` steps were sampled. `inputs` and `received`, (n_features,) and
+    (n_outputs,), are sums of their squares over the sampled steps; 0.0 before the first step.
     """
 
     def __init__(self, n_units: int) -> None:

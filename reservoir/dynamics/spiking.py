@@ -95,16 +95,13 @@ def draw_spiking_network(
 ) -> SpikingNetwork:
     """Draw a random network with the connectivity of Maass, Natschlaeger and Markram (2002).
 
-    Units are points of a grid. Two units at a distance D, in points of the grid, are connected with
-    probability ``C exp(-(D / connection_length)^2)``. C and the mean strength of a connection
-    depend on whether the two units are excitatory or inhibitory. Strengths follow a gamma
-    distribution whose standard deviation equals its mean, and all outgoing weights of a unit have
-    the same sign (Dale's principle).
-
-    `inhibitory` is the fraction of inhibitory units; `input_density` the probability that a unit
-    receives a channel; the scalings multiply strengths. `refractory` are periods, in steps, of
-    excitatory and of inhibitory units; `times` are `membrane_time` and `synapse_time` of the
-    network.
+    Units are points of a grid. Two of them at a distance D are connected with probability ``C
+    exp(-(D / connection_length)^2)``; C and the mean strength depend on which of the two are
+    inhibitory, a fraction `inhibitory` of all. Strengths follow a gamma distribution whose standard
+    deviation equals its mean, times the scalings; all outgoing weights of a unit have one sign
+    (Dale's principle). `input_density` is the probability that a unit receives a channel,
+    `refractory` the periods, in steps, of excitatory and of inhibitory units; `times` are
+    `membrane_time` and `synapse_time`.
     """
     of_kinds, of_places, of_inputs = generator.spawn(3)
     inhibits = np.zeros(n_units, bool)

@@ -40,18 +40,14 @@ class RunEnd:
 class NeighbourSums:
     """Sums over the differences of neighbouring rows, for errors with an autocorrelation rho.
 
-    The errors of a run of neighbouring rows have the precision ``((1 - rho)^2 W + rho L) / s^2``.
-    Here s^2 is a variance, W contains the sample weights, and L is the Laplacian of the path along
-    the run, with edges of weight ``sqrt(w_t w_(t-1))``. These are AR(1) errors with reflecting
-    ends. One sum over differences therefore serves every rho, and the weighted means do not depend
-    on rho. A row that is skipped ends a run.
-
-    `differences` must be empty, and of the class of the sums over the rows. `starts` are the
-    ascending numbers of the first rows of sequences. `ends` has the last row of the
-    last run of each sequence that may continue; its key is the number of sequences that began up to
-    this row, 0 for one that continues from `before`. `log_dets`, (n_rhos,), are logarithms of
-    the determinant of the precision over that of W: sums over rows of the log pivot (given the rows
-    before) times the row's ageing factor.
+    The errors of a run of neighbouring rows have the precision ``((1 - rho)^2 W + rho L) / s^2``,
+    with a variance s^2, sample weights W, and the Laplacian L of the path along the run, with edges
+    ``sqrt(w_t w_(t-1))``: AR(1) errors with reflecting ends, so that one sum serves every rho, and
+    weighted means do not depend on it. `differences` are empty at first, and of the class of the
+    sums over the rows; `starts` are the ascending first rows of sequences. `ends` has the last row
+    of the last run of each sequence that may continue, by the number of sequences that began up to
+    it, 0 for one that continues from `before`. `log_dets`, (n_rhos,), are of the precision over W:
+    sums over rows of the log pivot (given the rows before) times the row's ageing factor.
     """
 
     def __init__(self, differences: RowSums, starts: Array, before: RunEnd | None = None) -> None:

@@ -20,18 +20,14 @@ _TINY = np.finfo(np.float32).tiny  # of a probability, so that its logarithm is 
 
 @saved
 class LabelFilter:
-    """Forward filter over the labels of a sequence.
+    """Forward filter over the labels of a sequence: ``p_t ~ (T' p_(t-1)) (q_t / f)^a`` at row t.
 
-    The probabilities of the classes at row t are
-
-        p_t ~ (T' p_(t-1)) (q_t / f)^a
-
-    where q_t are those of the readout, f the `frequencies` of the classes, (n_classes,), all
+    Here q_t are the readout's probabilities, f the `frequencies` of the classes, (n_classes,), all
     positive, a the `power`, and T the `transition`, (n_classes, n_classes): T_ij is the probability
-    that class j follows class i. T = 1 f' + g (M - 1 f') mixes the transitions M of the labels with
-    independent labels. A readout over states with memory knows past rows already: a < 1 and g < 1
-    do not count them twice. Before the first row f takes the place of T' p. With a = 1 and g = 0
-    nothing is filtered.
+    that class j follows class i. ``T = 1 f' + g (M - 1 f')`` mixes the transitions M of the labels
+    with independent labels. A readout over states with memory knows past rows already: a < 1 and g
+    < 1 do not count them twice. Before the first row f takes the place of T' p. With a = 1 and g =
+    0 nothing is filtered.
     """
 
     def __init__(self, frequencies: Array, transition: Array, power: float) -> None:

@@ -34,19 +34,14 @@ _FAR_FROM_OVERFLOW = 1e280
 class PenalisedFactor:
     """Ridge coefficients of rows that arrive one after the other, at O(n_features^2) per row.
 
-    It stores the triangular factor R of the rows [1, H] stacked on ``sqrt(alpha) I``, where a row
-    or the mean has been subtracted from H, and the transformed targets Z. The coefficients solve R
-    C' = Z (square-root information form: Sayed, "Fundamentals of Adaptive Filtering", 2003, chapter
-    12). Rows are rotated into R in blocks, by Householder reflections. Rows since the last block
-    wait in whitened form, ``R^-T h``, in which a few rows are cheap to include; a row with a very
-    high leverage is rotated in at once.
-
-    Each new row multiplies the sums over all earlier rows, and with them the penalty, by
-    `forgetting`, which may be set between rows. The penalty is restored for one coefficient after
-    the other, so that each coefficient is penalised by at most alpha and at least about a tenth of
-    alpha, and by exactly alpha without forgetting; the intercept is not penalised. Directions
-    without new rows are therefore never completely forgotten, which would let errors grow without
-    bound (wind-up).
+    It stores the triangular factor R of the rows [1, H] stacked on ``sqrt(alpha) I``, H about a row
+    or the mean, and the transformed targets Z: R C' = Z (square-root information form: Sayed,
+    "Fundamentals of Adaptive Filtering", 2003, chapter 12). Rows are rotated into R in blocks, by
+    Householder reflections; until then they wait in whitened form, ``R^-T h``, unless their
+    leverage is very high. Each row multiplies the sums over earlier rows, and with them the
+    penalty, by `forgetting`. The penalty is restored for one coefficient after the other, so that
+    each is penalised by a tenth of alpha to alpha, the intercept by nothing: so directions without
+    new rows are never completely forgotten, which would let errors grow without bound (wind-up).
     """
 
     def __init__(

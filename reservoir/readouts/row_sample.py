@@ -21,15 +21,12 @@ _MOST_PARTS = 16  # more parts are concatenated, since rows may arrive one by on
 class RowSample:
     """Sample of at most `CAPACITY` rows, chosen by their numbers in the data.
 
-    A row is kept if the last `level` bits of the hash of its number are zero; if more rows than
-    `CAPACITY` are kept, `level` increases by one. The sample thus depends on the numbers alone, not
-    on the order of rows, on blocks of rows or on how samples are merged. Rows at regular intervals
-    would be unsuitable, since data may be periodic.
-
-    With ``forgetting < 1``, `level` is fixed, and the oldest rows are dropped: `level` is the
-    lowest at which `CAPACITY` rows cover the last ``1 / (1 - forgetting)`` rows. Rows must then
-    arrive in the order of their numbers, and their weights decrease as in the sums: the rows seen
-    multiply the weights of rows before them by `ageing`.
+    A row is kept if the last `level` bits of the hash of its number are zero; with too many rows
+    `level` increases by one. So the sample does not depend on the order of rows, on blocks or on
+    merging, and is not regular, as data may be periodic. With ``forgetting < 1``, `level` is the
+    lowest at which `CAPACITY` rows cover the last ``1 / (1 - forgetting)`` rows, which arrive in
+    order; the oldest are dropped, and the rows seen multiply the weights of rows before them by
+    `ageing`, as in the sums.
     """
 
     ageing = 1.0  # before rows with forgetting

@@ -48,19 +48,14 @@ def fitted_temperature(
 ) -> float:
     """Return the temperature under which labels are most probable, given scores of held-out rows.
 
-    A single parameter hardly overfits, and does not change the order of the classes (Guo, Pleiss,
-    Sun and Weinberger, "On calibration of modern neural networks", ICML 2017, section 4.2). If the
-    scores separate the classes without error, maximum likelihood alone would give a temperature of
-    zero. Therefore the target probability of each label is 1 - 1 / (n + 2), where n is the
-    effective number of rows, and the remainder is spread over all classes by their frequencies
-    (after Platt, "Probabilistic outputs for support vector machines", 1999, eq. 2.2). Rows of one
-    run of equal labels are not independent: `in_order` of time, n is at most twice the number of
-    runs, which independent labels of two equally frequent classes would need.
-
-    `scores` and `columns` are (n_rows, n_classes), or (n_rows, 1) for two classes. The label's
-    column is the largest of its row; a single column is positive for the second class. The scale of
-    `weights` has no effect. The result is 1.0 without rows, or if the scores of classes do not
-    differ.
+    It does not change the order of the classes (Guo et al. 2017, section 4.2). As scores that
+    separate the classes would give 0, the target probability of each label is 1 - 1 / (n + 2), n
+    the effective number of rows, and the remainder is spread over all classes by their frequencies
+    (after Platt 1999, eq. 2.2). `in_order` of time, n is at most twice the number of runs of equal
+    labels: rows of a run are not independent. `scores` and `columns` are (n_rows, n_classes), or
+    (n_rows, 1) for two classes; the label's column is the largest of its row, a single one is
+    positive for the second class. The result is 1.0 without rows, or if the scores of classes do
+    not differ.
     """
     scores, right = _by_class(scores), np.argmax(_by_class(columns), axis=1)
     weights = np.ones(len(scores)) if weights is None else weights

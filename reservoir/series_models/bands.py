@@ -62,23 +62,21 @@ class Bands:
     """The distribution of forecast errors, for bands and sample paths.
 
     Errors are ratios in the columns of `log`. `scales`, one array per column, are non-decreasing
-    mean absolute errors by horizon, which later grow with the powers `growths`, in [0, 1].
-    `quantiles`, (96, n_outputs), are of errors per scale, at coverages from 0 to 0.95. `along` and
-    `across` are correlations of horizons and of columns, `rounding` standard deviations, and
-    `common`, None in older files, the fraction of the variance that all steps of a path share.
-    `phases`, one array per column, are factors to the scales by the number of the forecast row
-    modulo their length, which is 1 for columns whose errors do not depend on a season.
+    mean absolute errors by horizon, which later grow with the powers `growths`, in [0, 1]. `along`
+    and `across` are correlations of horizons and of columns. `phases`, one array per column, are
+    factors to the scales by the number of the forecast row modulo their length, which is 1 for
+    columns whose errors do not depend on a season.
     """
 
     log: Array
     scales: tuple[Array, ...]
     growths: Array
-    quantiles: Array
+    quantiles: Array  # (96, n_outputs), of errors per scale, at coverages from 0 to 0.95
     freedom: Array
     along: Array
     across: Array
-    rounding: Array | None = None
-    common: float | None = None
+    rounding: Array | None = None  # standard deviations
+    common: float | None = None  # share of variance of all steps of a path; None in older files
     phases: tuple[Array, ...] | None = None
 
     @classmethod

@@ -47,18 +47,13 @@ class RollingForecasts:
     def errors(self, *, typical: bool = False) -> Array:
         """Return the error of each model, relative to the best model, (n_models,).
 
-        It is the mean absolute error, or with `typical` an error to which single large errors
-        contribute less: the square of the mean root of absolute errors at each horizon, in which
-        the first origin has half the weight of the last one, and the geometric mean over horizons.
-        No horizon counts with less than a twentieth of the best model's mean absolute error.
-
-        Errors of each output are divided by the error of the best model for this output. The error
-        of a model that could not be fitted is infinite.
-
-        The mean absolute error of intermittent demand is least if all forecasts are zero. The
-        mean absolute errors of intermittent outputs, also with `typical`, are therefore multiplied
-        by the root mean squared errors of the sums of forecasts, which are least if these sums are
-        unbiased.
+        It is the mean absolute error, for each output divided by that of the best model for it;
+        infinite for a model that could not be fitted. `typical` errors are the square of the mean
+        root of absolute errors at each horizon, in which the first origin has half the weight of
+        the last one, and their geometric mean over horizons, each at least a twentieth of the best
+        model's mean absolute error. Those of intermittent outputs, least if all forecasts are zero,
+        are multiplied by the root mean squared errors of the sums of forecasts, which are least if
+        these sums are unbiased.
         """
         fitted: Array = np.all(np.isfinite(self.predicted), axis=(1, 2, 3))
         relative = np.full(len(fitted), np.inf)

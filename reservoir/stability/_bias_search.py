@@ -75,12 +75,10 @@ class BiasSearch:
     def start(self, reinforcing: bool) -> Array:
         """Return the smallest certified bias on a ray.
 
-        The ray consists of the biases with which the total inputs of the units would be t s, for t
-        > 0, if all states were at the midpoint of their range; s contains the row sums of |W| with
-        signs. A unit with a positive sign saturates near the upper end of its range, one with a
-        negative sign near the lower end, and each drives the others accordingly. The search is for
-        signs with which a unit's recurrent input adds to its bias if `reinforcing`, and opposes it
-        otherwise.
+        With the biases of the ray, the total inputs of units would be t s, t > 0, for states at the
+        midpoint of their range; s are the row sums of |W| with signs. A unit saturates near the end
+        of its range that its sign names, and drives the others accordingly: its recurrent input
+        adds to its bias if `reinforcing`, and opposes it otherwise.
         """
         # Random signs, except where the drive alone determines them.
         net = self.network

@@ -176,10 +176,8 @@ class Evaluator:
     """Evaluator of the weights after each epoch, which records the best ones in a `Training`.
 
     The loss over `validation`, if given, otherwise over `data`, decides which weights are best. An
-    improvement below `tol` times the best loss does not count. `unchanged` is the number of epochs
-    since the last one that did, `since` the first epoch whose loss is compared with later ones, and
-    `home` holds the best weights from then on. With `refit`, the readout is solved for if the loss
-    is the squared error.
+    improvement below `tol` times the best loss does not count. With `refit`, the readout is solved
+    for if the loss is the squared error.
     """
 
     objective: Objective
@@ -189,9 +187,9 @@ class Evaluator:
     tol: float
     refit: bool
     report: Report | None
-    unchanged: int = 0
-    since: int = 0
-    home: Params = field(default_factory=dict)
+    unchanged: int = 0  # epochs since the last improvement that counted
+    since: int = 0  # first epoch whose loss is compared with later ones
+    home: Params = field(default_factory=dict)  # the best weights from epoch `since` on
 
     def begin(self, params: Params) -> Training:
         """Return a `Training` of zero epochs, with the losses of the initial weights."""

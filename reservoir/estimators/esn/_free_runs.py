@@ -53,19 +53,16 @@ def check_free_runs(model: Any) -> None:
 class FreeRunTrial:
     """Closed loops from several origins in held-out rows, which can be run with any readout.
 
-    `states`, (n_starts, state_size), and `outputs`, (n_starts, n_outputs), are what the first steps
-    receive; `exog` is (n_starts, n_steps, n_exog) or None. The loops are compared with `followed`,
-    (n_steps, n_starts, n_outputs), NaN if missing. `spread` are the standard deviations of the
-    targets that are learned from. The targets are inputs times `scale` plus `offset`; all else is
-    in units of the inputs.
+    The loops are compared with `followed`, in units of the inputs like all else: the targets are
+    inputs times `scale` plus `offset`.
     """
 
     model: Any
-    states: Array
-    outputs: Array
-    exog: Array | None
-    followed: Array
-    spread: Array
+    states: Array  # (n_starts, state_size), before the first steps
+    outputs: Array  # (n_starts, n_outputs), which the first steps receive
+    exog: Array | None  # (n_starts, n_steps, n_exog)
+    followed: Array  # (n_steps, n_starts, n_outputs), NaN if missing
+    spread: Array  # standard deviations of the targets that are learned from
     scale: Array
     offset: Array
 

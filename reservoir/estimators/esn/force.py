@@ -505,10 +505,9 @@ def _run_loop(
     """Run in closed loop, and correct the readout at the steps marked in `updates`.
 
     The weights are those at the start of `run`, which is updated in place, plus the ridge solution
-    for their residuals on the rows of all corrections so far, which `factor` collects. The first
-    `skip` steps are washout and not in `activity`. With `feed_corrected`, the output is computed
-    again after a correction, before it is fed back. The loop before row `mark` is stored in
-    ``run.marked``.
+    for their residuals on the rows of all corrections so far, collected in `factor`. The first
+    `skip` steps are not in `activity`. With `feed_corrected`, the output is computed again after a
+    correction, before it is fed back. The loop before row `mark` is stored in ``run.marked``.
     """
     first, dtype, limit = run.readout, source.dtype, loop_limit(source.dtype)
     state, fed = run.loop.state[None], run.loop.output[None]

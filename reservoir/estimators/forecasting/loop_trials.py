@@ -38,10 +38,9 @@ def run_trials(
     """Run closed loops of a model from rows of its data, in parallel; the rows are in units of y.
 
     At each origin (sequence, row) of `places`, row > 0, that row is the first input, and the first
-    output is compared with y there. With `as_in_training`, the run up to it begins as in training,
-    otherwise as in `predict`. `others` are a parameter and values of it to run loops for. Returns
-    (n_steps, n_values or 1, n_places, n_outputs), not finite where a loop has diverged, or None if
-    the `others` require training.
+    output is compared with y there. The run up to it begins as in `predict`, or `as_in_training`.
+    `others` are a parameter and values of it to run loops for. Return (n_steps, n_values or 1,
+    n_places, n_outputs), not finite from divergence on, or None if the `others` require training.
     """
     chain = walk(model)
     network, layout = chain.network, Layout(chain)

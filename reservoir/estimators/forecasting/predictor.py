@@ -28,22 +28,20 @@ Step = Callable[[Array, Array], tuple[Array, Array]]
 class Forecaster(Protocol):
     """Interface through which forecasts use a fitted network; `forecaster_of` returns one.
 
-    Other families register theirs with ``@forecaster_of.register``. `n_features_in` counts the
-    column of ids of X, too; `state` is the state at the end of training, and `n_units` its size
-    without the last output. `feeds_back` tells whether outputs go through feedback weights or are
-    the next inputs; unless `reads_targets`, `progress` compares targets with what `to_first`
-    returns.
+    Other families register theirs with ``@forecaster_of.register``. `feeds_back` tells whether
+    outputs go through feedback weights or are the next inputs; unless `reads_targets`, `progress`
+    compares targets with what `to_first` returns.
     """
 
     n_outputs: int
-    n_features_in: int
+    n_features_in: int  # the column of ids of X included
     id_column: int | None
     dtype: Any
     one_dimensional: bool
     feeds_back: bool
-    n_units: int
+    n_units: int  # size of `state` without the last output
     progress: Progress
-    state: Array
+    state: Array  # at the end of training
     certificate: Any
     reads_targets: bool = True
 

@@ -49,15 +49,13 @@ class UniqueSequences(NamedTuple):
     """The distinct sequences of positive weight (cases), in an order determined by their content.
 
     A repeated sequence is thus a larger weight, also when held out, and a weight of zero omits it.
-    The order does not depend on bytes, so the order of X and units of channels do not matter.
-    `targets`, (n_cases, n_outputs), are weighted means over equal sequences, and `weights`,
-    (n_cases,), totals. `place`, (n_sequences,), is the case of each sequence, or -1 for weight
-    zero.
+    The order depends neither on bytes, nor on the order of X or units of channels. `place`,
+    (n_sequences,), is the case of each sequence, or -1 for weight zero.
     """
 
     sequences: Sequences
-    targets: Array
-    weights: Array
+    targets: Array  # (n_cases, n_outputs), weighted means over equal sequences
+    weights: Array  # (n_cases,), totals
     place: Array
 
     @property

@@ -17,14 +17,12 @@ _STRIDE = 0.04  # so many steps are combined that their number times the leak ra
 class Approach:
     """Boxes of all trajectories, and bounds of their differences, from any state, step by step.
 
-    The drive has one interval for all steps, or for each step of a period: all arrays are (n_units,
-    period), and column t is for steps at phase t, whatever the phase of the start. The bounds hold
-    for all steps from `steps` on, since a longer trajectory is also one with a later start: so each
-    may be intersected with earlier ones. The drive of `network` is not used.
-
-    `low`, `high` bound the states, `apart` the difference of two trajectories under the same input.
-    `moved` is how far the ends of the box moved in the last step, without leak. The other bounds
-    are of the pre-activations and slopes at the steps before the present one.
+    The arrays are (n_units, period): column t is for steps at phase t, whatever the phase of the
+    start. The bounds hold for all steps from `steps` on, since a longer trajectory is also one with
+    a later start: each may be intersected with earlier ones. `low`, `high` bound the states,
+    `apart` the difference of two trajectories under one input; `moved` is how far the ends of the
+    box moved in the last step, without leak. Other bounds are of pre-activations and slopes before
+    the present step. The drive of `network` is not used.
     """
 
     def __init__(self, network: IntervalNetwork, drive_min: Array, drive_max: Array) -> None:

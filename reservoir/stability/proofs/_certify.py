@@ -40,20 +40,16 @@ class Proof(NamedTuple):
     """A method to prove that a network contracts inside a box; `theorem` is its name in the pages.
 
     ``rate(network, box)`` returns the proved rate per step, rounded up (1 or more if nothing is
-    proved), and the weights v of the norm ``max_i |e_i| / v_i`` that shrinks at each step, or None.
-    Weights are of a Euclidean norm for "two_norm", and the matrix of a quadratic norm for
-    "lyapunov": `resolution` tells them apart by the method's name. `dense` methods form n_units x
-    n_units matrices; "auto" and "thorough" try methods up to `most_units`.
-
-    `lengths` says whether a proof for the longest step extends to any sequence of shorter ones:
-    `IntervalNetwork.rate_of_all`. With "equal leaks" it does if all units have the same leak rate,
-    by the triangle inequality, since one norm shrinks at each step.
+    proved), and the weights v of the norm ``max_i |e_i| / v_i`` that shrinks, of a Euclidean norm
+    for "two_norm", the matrix of a quadratic norm for "lyapunov", or None. `lengths` says whether a
+    proof for the longest step extends to shorter ones (`IntervalNetwork.rate_of_all`): with "equal
+    leaks" it does if all units have one leak rate, by the triangle inequality.
     """
 
     theorem: str
     rate: Callable[[IntervalNetwork, Box], tuple[float, Array | None]]
-    dense: bool
-    most_units: int = MAX_DENSE_UNITS
+    dense: bool  # whether it forms n_units x n_units matrices
+    most_units: int = MAX_DENSE_UNITS  # up to which "auto" and "thorough" try it
     lengths: str = "no"
 
     def covers(self, network: IntervalNetwork) -> bool:

@@ -34,20 +34,18 @@ class Lengths(NamedTuple):
 class IntervalNetwork:
     """A reservoir in double precision, with an interval for each unit's drive.
 
-    Its state x becomes (1 - a) x + a f(z), where z = W x + p + b is the pre-activation, a the leak
-    rate, b the bias, and the drive p = W_in u + W_fb y may be any vector between `drive_min` and
-    `drive_max`, a different one at every step. `A` is the modulus of W. `enclosure` is the range of
-    f, with bounds of f and its slope over intervals of z. If steps have different `lengths`, `leak`
-    is for the longest.
+    Its state x becomes (1 - a) x + a f(z), with the pre-activation z = W x + p + b, the leak rate
+    a, the bias b, and a drive p = W_in u + W_fb y that may be any vector between `drive_min` and
+    `drive_max`, a different one at every step.
     """
 
     W: Matrix
-    A: Matrix
+    A: Matrix  # the modulus of W
     drive_min: Array
     drive_max: Array
     bias: Array
-    leak: Array
-    enclosure: Enclosure
+    leak: Array  # of the longest step, if they have different `lengths`
+    enclosure: Enclosure  # range of f, with bounds of f and its slope over intervals of z
     lengths: Lengths | None = None
 
     @property

@@ -39,11 +39,10 @@ def perron_bound(
 ) -> tuple[float, Array]:
     """Return r and v > 0 with M v <= r v for a non-negative matrix M, rounding included.
 
-    For any positive v the largest ratio (M v)_i / v_i bounds the spectral radius of M from above,
-    and the least from below (Collatz and Wielandt). The vector is computed by a power iteration,
-    whose two bounds converge to the radius; it starts from `start`, or from ones.
-
-    With `decide` it stops as soon as the radius is known to be above or below that number.
+    The largest ratio (M v)_i / v_i of any positive v bounds the spectral radius of M from above,
+    the least from below (Collatz and Wielandt). A power iteration, from `start` or ones, lets both
+    converge to it. With `decide` it stops as soon as the radius is known to be above or below that
+    number.
     """
     n_terms = np.diff(M.indptr).max() if sp.issparse(M) else M.shape[1]
     slack = 1 + (float(n_terms) + 8) * EPS

@@ -27,9 +27,7 @@ class Task:
 
     `fit` and `scored` index `batch.targets`: the rows of the regressions, and the rows whose error
     decides whether a step is kept. `latent`, (n_rows, n_outputs), are the targets before the output
-    function, divided by `scale`: the standard deviation of each output for the identity, otherwise
-    1. `inputs`, (n_steps * n_sequences, n_channels), are the columns that have weights, and
-    `input_scale` is their unit. `start`, (n_sequences, state_size), is zero by default.
+    function, divided by `scale`: the standard deviation of each output for the identity, else 1.
     """
 
     network: Network
@@ -38,11 +36,11 @@ class Task:
     scored: Array
     washout: int = 0
     rng_seed: int = 0
-    start: Array | None = None
+    start: Array | None = None  # (n_sequences, state_size), zeros by default
     latent: Array = field(init=False)
-    inputs: Array = field(init=False)
+    inputs: Array = field(init=False)  # (n_steps * n_sequences, n_channels), columns with weights
     scale: Array = field(init=False)
-    input_scale: Array = field(init=False)
+    input_scale: Array = field(init=False)  # unit of the inputs
 
     def __post_init__(self) -> None:
         output, targets = self.network.output, self.batch.targets
