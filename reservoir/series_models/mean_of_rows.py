@@ -17,6 +17,7 @@ from reservoir.series_models.series_data import SeriesData, seen_seasons
 
 _LAGS, _ROWS_PER_LAG = 10, 5
 _LEAST_ROWS = 20
+_LEAST_PAIRS = 30  # least number of pairs of rows a season apart to test for the season
 _LEVEL = 0.05
 _ROUNDING = 1e-12  # deviations from the mean, relative to the values, that are rounding errors
 
@@ -41,12 +42,13 @@ def may_be_independent(data: SeriesData) -> bool:
     """Return whether no column shows that its rows depend on each other.
 
     The test is that of Ljung and Box (1978) at a level of 5 %, with lags 1 to 10 (at most a fifth
-    of the number of rows) and the lag of each season. With fewer than 20 rows the result is False.
+    of the number of rows) and the lag of each season. With fewer than 20 rows, or fewer than 30
+    rows beyond one period of the longest season, the result is False.
     """
     n_rows = data.n_rows
-    if n_rows < _LEAST_ROWS:
-        return False
     seasons = {round(season) for season in seen_seasons(n_rows, data.seasons)}
+    if n_rows < max([_LEAST_ROWS, *(season + _LEAST_PAIRS for season in seasons)]):
+        return False
     lags = sorted(seasons.union(range(1, min(_LAGS, n_rows // _ROWS_PER_LAG) + 1)))
     columns = zip(data.values.T, data.observed.T, strict=True)
     return all(_p_value(column[seen], seen, lags) > _LEVEL for column, seen in columns)

@@ -70,6 +70,9 @@ def test_the_mean_is_tried_only_on_rows_that_may_be_independent():
     assert "mean" not in names_of(plain, intermittent=True)  # that model contains the mean
     for values in (noise(19, 0), np.full(40, 3.0), np.cumsum(noise(40, 0) - 50)):
         assert "mean" not in names_of(data_of(values))
+    for n_rows in (41, 42):  # 30 pairs of rows a season apart
+        found = names_of(data_of(noise(n_rows, 0), (12.0, 52.0)))
+        assert ("mean" in found) == (n_rows == 42)
     assert "mean" in names_of(data_of(1e9 + noise(100, 0)))
     both = np.column_stack([noise(100, 0), np.arange(100.0)])
     assert "mean" not in names_of(data_of(both))
