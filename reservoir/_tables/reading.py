@@ -349,7 +349,8 @@ def as_floats(name: str, data: Any, **options: Any) -> Array:
             ensure_min_features=0,
         )
     except (ValueError, TypeError) as error:
-        raise type(error)(f"In {name}: {error}") from error
+        what = str(error).removesuffix(".")
+        raise type(error)(f"In {name}: {what}. Give a number or NaN in each place.") from error
     return floats
 
 

@@ -41,6 +41,7 @@ _INFERRED = {
     "timedelta64": "duration",
 }
 _OF_POLARS = dict.fromkeys(("Date", "Datetime", "Time"), "datetime") | {"Duration": "duration"}
+_NESTED = ("List", "Array", "Struct")  # dtypes of polars with several values in a row
 
 
 def check_numeric(
@@ -62,11 +63,16 @@ def check_numeric(
     check_no_dates(name, table, dates)
     check_not_complex(name, table)
     for column, values in _odd_columns(table):
+        where = "" if column is None else f" in column {column!r}"
+        if is_polars(values) and str(values.dtype).startswith(_NESTED):
+            raise TypeError(
+                f"{name} contains values of dtype {values.dtype}{where}, but a number is needed in "
+                "each row. Make a column of each of their parts."
+            )
         texts = ((row, each) for row, each in enumerate(values) if _is_text(each, numerals))
         row, text = next(texts, (0, None))
         if text is None:
             continue
-        where = "" if column is None else f" in column {column!r}"
         row_of = "" if getattr(table, "ndim", 2) > 2 else f" in row {row}"
         if hasattr(table, "iloc") and holds_dates(values):
             raise ValueError(
@@ -179,12 +185,13 @@ def na_as_nan(table: Any) -> Any:
         table = table.copy(deep=False) if places else table
         for i in places:
             table.isetitem(i, table.iloc[:, i].to_numpy(object, na_value=np.nan))
-    elif isinstance(table, np.ndarray) and table.dtype == object:
-        every = set(map(type, table.flat))
+    elif str(getattr(table, "dtype", "")) == "object":
+        cells = np.asarray(table)
+        every = set(map(type, cells.flat))
         kinds = {kind for kind in every if kind.__name__ in ("NAType", "NaTType")}
         if kinds:
-            absent = [type(each) in kinds for each in table.flat]
-            table = np.where(np.reshape(absent, table.shape), np.nan, table)
+            absent = [type(each) in kinds for each in cells.flat]
+            table = np.where(np.reshape(absent, cells.shape), np.nan, cells)
     return table
 
 

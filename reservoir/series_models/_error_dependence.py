@@ -30,7 +30,7 @@ def between_horizons(relative: Array) -> tuple[Array, float]:
     whole = known.all(axis=(1, 2))
     trajectories = np.swapaxes(relative[whole], 1, 2).reshape(-1, relative.shape[1])
     norms = np.sqrt(np.square(trajectories).sum(axis=0))
-    if len(trajectories) < 2 or not np.all(norms > 0):
+    if min(trajectories.shape) < 2 or not np.all(norms > 0):
         return chain, 0.0
     unit = trajectories / norms
     measured = unit.T @ unit

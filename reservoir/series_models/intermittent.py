@@ -46,7 +46,9 @@ class FittedIntermittent(FittedModel):
         for j, (levels, observed, smoothing) in enumerate(columns):
             # values that fill gaps are no demands: only observed rows are counted
             n_observed = np.concatenate([[0], np.cumsum(observed)])[origins]
-            found[:, :, j] = rates_of(levels[observed], smoothing)[n_observed, None]
+            rates = rates_of(levels[observed], smoothing)
+            rates[0] = levels[0]  # before the first value, gaps repeat it
+            found[:, :, j] = rates[n_observed, None]
         return found
 
 

@@ -43,7 +43,7 @@ def learn_shared(
     Common to all are the readouts of networks and autoregressions, the errors by which models are
     chosen, and the weights, which increase if other models need more rows. Units, bounds and all
     other models are separate. The series have the same columns, known inputs and seasons. One
-    series gives the same as `learn`, whose other parameters these are.
+    series gives the same forecasts as `learn`, whose other parameters these are.
     """
     longest = max(series, key=lambda data: data.n_rows)
     positive: Array = np.any([data.positive for data in series], axis=0)

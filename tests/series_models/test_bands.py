@@ -295,6 +295,12 @@ def test_one_origin_is_enough_for_a_wide_band(global_random_seed):
     assert np.isfinite(learned.paths(np.zeros((12, 1)), 50, rng)).all()
 
 
+def test_a_single_step_has_no_variance_in_common_with_others():
+    for seed in range(20):
+        followed = np.random.default_rng(seed).normal(size=(5, 1, 1))
+        assert Bands.of(0 * followed, followed, np.arange(5), np.array([False])).common == 0
+
+
 def test_a_single_step_and_a_single_value_are_enough():
     learned = Bands.of(np.zeros((1, 1, 1)), np.ones((1, 1, 1)), np.array([9]), np.array([False]))
     assert np.isfinite(learned.around(np.zeros((5, 1)), [0.5, 0.99])).all()
@@ -390,8 +396,8 @@ def test_files_of_earlier_versions_keep_their_paths():
 def test_paths_of_joint_columns_keep_their_dependence(global_random_seed):
     rng = np.random.default_rng(global_random_seed)
     mixing = np.array([[1.0, 0.0], [-0.8, 0.6]])
-    followed = rng.normal(size=(300, 3, 2)) @ mixing.T
-    learned = Bands.of(np.zeros_like(followed), followed, 3 * np.arange(300), np.zeros(2, bool))
+    followed = rng.normal(size=(1200, 3, 2)) @ mixing.T
+    learned = Bands.of(np.zeros_like(followed), followed, 3 * np.arange(1200), np.zeros(2, bool))
     drawn = learned.paths(np.zeros((6, 2)), 4000, rng)
     there = np.corrcoef(followed.reshape(-1, 2).T)[0, 1]  # -.8, but for the draw
     for step in range(6):

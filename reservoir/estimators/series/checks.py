@@ -270,7 +270,9 @@ def warn_of_odd(fits: Sequence[Fit], panel: Panel, first_rows: Sequence[int]) ->
     size = f"the difference is {odd.sizes[k]:.0f} times the typical error of one step"
     if not np.isfinite(odd.sizes[k]):
         size = "all earlier values were as expected"
-    ends = ", and intervals contain its level" if odd.shift[odd.columns[k]] else ""
+    # intervals of data that were never negative do not become negative
+    contained = odd.shift[odd.columns[k]] and (odd.values[k] >= 0 or bounds.low[odd.columns[k]] < 0)
+    ends = ", and intervals contain its level" if contained else ""
     warnings.warn(
         f"{which} has the value {odd.values[k]:.6g} in row {panel.name_of_row(i, int(odd.rows[k]))}"
         f"{column}{others}, where {expected:.6g} was expected: {size}. "

@@ -52,6 +52,15 @@ def test_an_odd_value_counts_as_missing(value, back):
     assert (found >= 0).all()
 
 
+def test_intervals_of_positive_data_do_not_contain_the_level_of_a_negative_value():
+    y = quiet(40)
+    y[-1] = -1000.0
+    with pytest.warns(UserWarning, match=ODD) as caught:
+        found = forecast(y)
+    assert "intervals contain" not in str(caught[0].message)
+    assert (found >= 0).all()
+
+
 def test_four_rows_are_a_new_level():
     y = quiet()
     y[-4:] += 50

@@ -23,6 +23,7 @@ MONTHS = pd.date_range("2020-01-31", periods=30, freq=pd.offsets.MonthEnd(), nam
         pd.Series([1, 2, np.nan, 4], dtype="float32"),
         pd.Series([1, 2, pd.NA, 4], dtype="Int64"),
         pd.Series([1, 2, None, 4], dtype=object),
+        pd.Series([1, 2, pd.NA, 4], dtype=object),
         pd.DataFrame({"a": [1, 2, np.nan, 4]}),
     ],
 )
@@ -43,12 +44,20 @@ def test_missing_values_are_nan(table):
         (pd.Series(["1", "x"]), ValueError, "y contains text, for instance '1' in row 0"),
         (pd.DataFrame({"a": [1, 2], "b": ["1", "2"]}), ValueError, "y contains text in column 'b'"),
         (["1", "2"], ValueError, "text, for instance '1' in row 0.*to_numeric"),
-        ([1.0, {}], TypeError, "In y: .*dict"),
+        ([1.0, {}], TypeError, "In y: .*dict'. Give a number"),
     ],
 )
 def test_values_that_raise(table, error, told):
     with pytest.raises(error, match=told):
         read_values("y", table)
+
+
+def test_several_values_in_a_row_of_polars_raise(polars):
+    for dtype in (polars.List(polars.Float64), polars.Array(polars.Float64, 2)):
+        column = polars.Series("a", [[1.0, 2.0]] * 9, dtype=dtype)
+        for table, place in ((column, ""), (column.to_frame(), " in column 'a'")):
+            with pytest.raises(TypeError, match=rf"y contains values of dtype .*\){place}, but a"):
+                read_values("y", table)
 
 
 def test_any_sequence_of_numbers_is_a_series():
