@@ -101,8 +101,8 @@ SLOW_AS_THEY_COME = [  # smaller ones are among the other tests
     [
         *AS_THEY_COME,
         ReservoirTransformer(10, initial_state="zeros"),
-        RNNRegressor(n_units=8, max_iter=5),
-        RNNClassifier(n_units=8, max_iter=5),
+        RNNRegressor(5, init="esn", max_iter=2),
+        RNNClassifier(5, init="esn", max_iter=2),
         ESNRegressor(10, forgetting=0.99),
         ESNClassifier(10, bidirectional=True),
     ],

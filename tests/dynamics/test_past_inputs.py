@@ -195,6 +195,7 @@ LOOPS = {  # columns of the input, outputs that are fed back through weights, ot
 }
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("n_used", [1, 2, 6])
 def test_compiled_loops_are_those_of_numpy(name, n_used, monkeypatch):

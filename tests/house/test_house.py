@@ -140,7 +140,7 @@ def lines_of_code(path, tree):
     lines = path.read_text(encoding="utf-8").splitlines()
     code = {i for i, line in enumerate(lines, 1) if line.strip() and line.strip()[0] != "#"}
     for node in ast.walk(tree):
-        if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             code.difference_update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
     return code
 

@@ -625,7 +625,7 @@ def test_within_two_units_in_the_last_place(name, dtype, seed):
     rng = np.random.default_rng(seed)
     info = np.finfo(dtype)
     low, ends = {"float64": (-320, 760), "float32": (-45, 110)}[dtype]
-    n = 1500
+    n = 500
     with np.errstate(over="ignore"):
         x = np.concatenate(
             [

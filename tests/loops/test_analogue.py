@@ -135,7 +135,7 @@ def test_a_series_that_repeats_itself_is_repeated():
 
 
 def test_where_networks_are_good_nothing_else_is_tried():
-    rows = lorenz(500, dt=0.05, random_state=0)
+    rows = lorenz(300, dt=0.05, random_state=0)
     assert "width" not in searched(rows).results
 
 
@@ -149,12 +149,12 @@ def test_short_series_and_own_networks_have_no_rivals():
 
 
 def test_forecasts_by_an_analogue_go_on_after_rows_and_are_saved(tmp_path):
-    series = spikes(550)
-    model = ESNForecaster(search="dynamics", random_state=0).fit(series[:450])
+    series = spikes(420)
+    model = ESNForecaster(search="dynamics", random_state=0).fit(series[:330])
     assert list(model.best_params_) == ["n_lags"]
-    np.testing.assert_allclose(model.forecast(60), series[450:510], atol=1e-9)
-    model.update(series[450:465])
-    np.testing.assert_allclose(model.forecast(60), series[465:525], atol=1e-9)
+    np.testing.assert_allclose(model.forecast(60), series[330:390], atol=1e-9)
+    model.update(series[330:345])
+    np.testing.assert_allclose(model.forecast(60), series[345:405], atol=1e-9)
     np.testing.assert_allclose(model.forecast(20, context=series[:150]), series[150:170], atol=1e-9)
     save(model, tmp_path / "model")
     loaded = load(tmp_path / "model")

@@ -301,7 +301,7 @@ def networks():
     }
 
 
-@pytest.mark.fast_cases(6)
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", networks())
 @pytest.mark.parametrize("exog", [None, PRICE])
 def test_networks_forecast_as_by_hand(name, exog):
@@ -319,7 +319,7 @@ def test_networks_forecast_as_by_hand(name, exog):
         )  # rows lie otherwise in memory
 
 
-@pytest.mark.fast_cases(5)
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     "name", ["ESN", "ESN from zeros", "NVAR", "RNN", "states", "states from zeros"]
 )
@@ -354,7 +354,10 @@ def test_columns_of_a_frame_are_joint_variables_of_a_network():
 
 def test_the_forecaster_with_its_own_networks():
     result = backtest(
-        ESNForecaster(random_state=0), lorenz(400, dt=0.05, random_state=0), horizon=20, n_origins=1
+        ESNForecaster(n_networks=1, random_state=0),
+        lorenz(300, dt=0.05, random_state=0),
+        horizon=20,
+        n_origins=1,
     )
     assert (result.scores["mase"] < 1e-2).all()
 

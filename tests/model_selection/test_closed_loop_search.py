@@ -218,7 +218,7 @@ def test_feedback_weights_receive_the_targets_before_a_loop():
             assert scores[k] == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "model",
     [

@@ -50,7 +50,7 @@ def test_every_plot_ends_with_the_same_parameters_and_is_drawn_here(name):
     assert name in {title.split()[0] for title in DRAWINGS}
 
 
-@pytest.mark.fast_cases(10)
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize("size", [(3, 2), (6.4, 4.8)], ids=str)
 @each_function
 def test_a_new_figure_has_the_size_of_rc_params_and_its_legend_covers_no_axes(draw, size):
@@ -65,7 +65,7 @@ def test_a_new_figure_has_the_size_of_rc_params_and_its_legend_covers_no_axes(dr
         assert not any(legend.get_window_extent().overlaps(box) for box in boxes)
 
 
-@pytest.mark.fast_cases(5)
+@pytest.mark.fast_cases(3)
 @each_function
 def test_given_axes_keep_their_limits_and_their_neighbours(draw):
     figure, axes = plt.subplots(2, 2, figsize=(8, 6), sharey="row", layout="constrained")
@@ -220,6 +220,7 @@ def one_step():
     return result
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize("draw", ONE_POINT.values(), ids=ONE_POINT)
 def test_one_point_is_seen(draw):
     ax = draw()

@@ -1,5 +1,7 @@
 """plotting.forecast of one of several series, in every container of a panel."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -36,7 +38,13 @@ CASES = {
 }
 
 
-@pytest.mark.fast_cases("values")
+@cache
+def forecast_alone(dated):
+    model = ESNForecaster(search="series", n_networks=1, random_state=0)
+    return np.ravel(model.fit(SERIES["a"] if dated else SERIES["a"].to_numpy()).forecast(5))
+
+
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("coverage", [None, 0.8])
 def test_one_series_is_drawn_by_its_id(case, coverage):
@@ -46,11 +54,8 @@ def test_one_series_is_drawn_by_its_id(case, coverage):
         search="series", panel="each", n_networks=1, random_state=0, **columns
     ).fit(y)
     ax = plotting.forecast(model, 5, series=key, coverage=coverage)
-    alone = ESNForecaster(search="series", n_networks=1, random_state=0).fit(
-        SERIES["a"] if model.seasons_[key] else SERIES["a"].to_numpy()
-    )
     (drawn,) = [line for line in ax.lines if line.get_label() == "forecast"]
-    np.testing.assert_array_equal(drawn.get_ydata()[-5:], np.ravel(alone.forecast(5)))
+    np.testing.assert_array_equal(drawn.get_ydata()[-5:], forecast_alone(bool(model.seasons_[key])))
     assert len(ax.collections) == (coverage is not None)
     plt.close(ax.figure)
 

@@ -196,7 +196,7 @@ def test_every_saved_class_has_a_line():
     assert {name for name, cls in SAVED.items() if is_ours(cls)} <= FIELDS.keys()
 
 
-@pytest.mark.fast_cases(6)
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_files_name_each_array_once_and_load(name, files):
     header, arrays = parts_of(files / f"{name}.npz")

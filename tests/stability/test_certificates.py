@@ -243,7 +243,7 @@ def test_norm_bound_is_above_the_norm_and_close(kind, scale):
 # --- the methods against their slow, obvious versions -------------------------------------------
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_maximum_norm_proves_the_radius_of_the_gains_times_the_moduli(seed):
     res, low, high = network(seed)
@@ -254,7 +254,7 @@ def test_the_maximum_norm_proves_the_radius_of_the_gains_times_the_moduli(seed):
     assert (M @ found.weights <= found.rate * found.weights * (1 + 1e-12)).all()
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_euclidean_norm_is_that_of_the_scaled_matrix(seed):
     res, low, high = network(seed)
@@ -276,7 +276,7 @@ def naive_series(W, least, largest, leak, rate, n_terms=400):
     return np.abs(np.linalg.eigvals(total)).max()
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("leak", [1.0, 0.5])
 def test_the_series_proves_no_more_than_the_whole_series_says(seed, leak):
@@ -733,8 +733,8 @@ def loop(seed, gain, include_input, through_weights):
 @pytest.mark.parametrize("clip", [None, (-0.3, 0.4)])
 def test_certified_loops_come_to_rest_at_one_point(include_input, through_weights, clip):
     certified = 0
-    for seed in range(30):
-        res, readout = loop(seed, 0.5 + 0.2 * seed, include_input, through_weights)
+    for seed in range(15):
+        res, readout = loop(seed, 0.5 + 0.4 * seed, include_input, through_weights)
         exog = [0.3] if through_weights else None
         found = certify_loop(res, readout, include_input=include_input, exog=exog, clip=clip)
         certified += found.holds
@@ -757,7 +757,7 @@ def test_certified_loops_come_to_rest_at_one_point(include_input, through_weight
         assert np.ptp(ends, axis=0).max() < 1e-8
         assert (ends[0] >= found.box[0] - 1e-9).all()
         assert (ends[0] <= found.box[1] + 1e-9).all()
-    assert 5 <= certified <= 29
+    assert 3 <= certified <= 14
 
 
 def test_a_generator_that_oscillates_is_never_certified_as_a_loop():

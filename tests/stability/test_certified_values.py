@@ -40,7 +40,7 @@ def weights(seed, n=40, radius=1.3):
 @pytest.mark.parametrize("method", ["auto", "max_norm", "two_norm", "series", "thorough"])
 @pytest.mark.parametrize("seed", range(2))
 def test_designed_biases_are_certified_by_the_method_asked_for(objective, method, seed):
-    res, low, high = weights(seed, n=20)
+    res, low, high = weights(seed, n=14)
     bias = stable_bias(
         res.W, low, high, objective=objective, method=method, random_state=seed, leak_rate=0.5
     )
@@ -293,7 +293,7 @@ def test_stable_estimators_forget_their_start(dtype, activation):
 @costly
 def test_every_estimator_takes_the_stable_bias(tmp_path):
     X, y = narma(200, random_state=0)
-    options = {"n_units": 15, "bias": "stable", "spectral_radius": 1.3, "random_state": 0}
+    options = {"n_units": 8, "bias": "stable", "spectral_radius": 1.3, "random_state": 0}
     models = [
         ESNRegressor(leak_rate=1.0, **options).fit(X, y),
         ESNClassifier(**options).fit(X, y > 0.5),

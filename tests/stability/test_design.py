@@ -48,9 +48,9 @@ def draws(seed):
 @pytest.mark.parametrize("seed", range(1))
 def test_the_estimate_is_the_memory_capacity(seed):
     for options in draws(seed):
-        res = build_reservoir(60, 1, **options)
+        res = build_reservoir(40, 1, **options)
         u = np.random.default_rng(9).uniform(-1, 1, 8400)
-        exact = memory_capacity(res, X=u, max_lag=120)
+        exact = memory_capacity(res, X=u, max_lag=80)
         assert estimated_memory(res, uniform(-1, 1)) == pytest.approx(exact, rel=0.07, abs=0.4)
 
 

@@ -103,7 +103,7 @@ def test_without_a_box_the_norm_counts_from_the_start(topology):
     assert by_rate(found, 1e-6) - 1 < found.steps_to(1e-6) < most + 2
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_few_norms_equal_one_norm_per_step(seed, monkeypatch):
     rng = np.random.default_rng(seed)  # nonnegative weights: differences shrink as norms say

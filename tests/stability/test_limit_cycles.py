@@ -159,10 +159,10 @@ def test_unstable_cycle_of_the_drive_between_two_attractors():
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("radius", [0.9, 1.2])
 def test_large_sparse_network(seed, radius):
-    reservoir, X = network(1000, seed, radius=radius), wave(50)
+    reservoir, X = network(500, seed, radius=radius), wave(50)
     cycle = find_limit_cycle(reservoir, X, random_state=seed)
     assert cycle.residual <= 1e-13
-    assert len(cycle.multipliers) == 1000
+    assert len(cycle.multipliers) == 500
     again = run(reservoir, X, initial_state=cycle.states[-1])
     np.testing.assert_allclose(again, cycle.states, atol=1e-11)
 

@@ -46,6 +46,7 @@ def small(**changes):
 # --- closed curves whose period and multipliers are known ---------------------------------------
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("period", [300.7, 63.2, 20.0, 25.0000001])
 def test_a_cubic_map_has_the_cycle_of_its_equation(period):
     cycle = find_loop_cycle(cubic(spiral(2 * np.pi / period)))
@@ -80,6 +81,7 @@ def test_a_cycle_of_a_pipeline_is_in_the_units_of_y():
         np.testing.assert_array_equal(cycle.states[:, -2:], cycle.outputs)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(3))  # few other loops settle too slowly for a cycle
 @pytest.mark.parametrize("n_lags", [1, 3])
 def test_rows_of_a_cycle_are_states_and_outputs_of_the_loop(n_lags, seed):

@@ -151,7 +151,7 @@ def test_the_quadratic_form_shrinks_under_any_slopes(seed):
 
 def test_what_some_slopes_break_is_never_proved():
     n_broken = 0
-    for seed in range(2000):
+    for seed in range(800):
         W, leak, least, largest = problem(seed)
         corners = np.array(list(product(*zip(least, largest, strict=True))))
         steps = np.diag(1 - leak) + (leak * corners)[:, :, None] * W
@@ -160,7 +160,7 @@ def test_what_some_slopes_break_is_never_proved():
         n_broken += 1
         scaling = balanced(largest[:, None] * W)
         assert not is_contraction(W, leak, least, largest, 1.0, scaling)
-    assert n_broken > 300
+    assert n_broken > 120
 
 
 @pytest.mark.parametrize("size", [1e140, 1e155, 1e200, np.nan, np.inf])
@@ -240,7 +240,7 @@ def test_units_may_differ_widely_in_leak(slowest):
 def test_it_certifies_what_moduli_cannot(leak):
     """Of random networks of 100 units and ten connections each, radius .7 without bias."""
     n_proved = 0
-    for seed in range(4):
+    for seed in range(3):
         reservoir = build_reservoir(
             100, 1, in_degree=10, spectral_radius=0.7, leak_rate=leak, random_state=seed
         )
@@ -251,7 +251,7 @@ def test_it_certifies_what_moduli_cannot(leak):
         found = certify(reservoir, low, high)
         n_proved += found.holds and found.method == "lyapunov"
         assert not found.holds or 1 - leak < found.rate < 1
-    assert n_proved >= 3
+    assert n_proved >= 2
 
 
 @pytest.mark.parametrize("size", [1e-3, 0.05, 0.2])

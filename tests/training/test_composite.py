@@ -106,9 +106,9 @@ def test_ragged_lists(cell):
     clf = RNNClassifier(cell=cell, **{**FAST, **learning}).fit(RAGGED[0], labels)
     assert clf.score(RAGGED[0], labels) > 0.8
     ends = ["high", "low", "high"]
-    assert clone(clf).set_params(target="last").fit(RAGGED[0], ends).predict(RAGGED[0]).shape == (
-        3,
-    )
+    assert clone(clf).set_params(target="last", max_iter=2).fit(RAGGED[0], ends).predict(
+        RAGGED[0]
+    ).shape == (3,)
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ def test_what_is_not_known_or_too_small():
         DeepTransitionCell(3, ())
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", FORWARDS.values(), ids=FORWARDS)
 def test_unsupported_options_raise(cell):
     rnn = RNNRegressor(cell=cell, **FAST).fit(X, Y)

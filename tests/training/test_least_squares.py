@@ -199,7 +199,7 @@ def test_open_gates_take_the_start_of_the_simple_cell(cell, global_random_seed):
     assert np.median(gains) < 1
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "activation", ["tanh", "logistic", "identity", "relu", "leaky_relu", "softplus"]
 )

@@ -180,7 +180,7 @@ def test_a_gradient_that_vanishes(dtype, kept):
 @pytest.mark.parametrize("solver", ["adam", "lbfgs"])
 def test_training_lowers_loss_and_penalty(exact, dtype, solver):
     rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (300, 1))
+    X = rng.uniform(-1, 1, (150, 1))
     y = np.roll(X, 3, axis=0)
     settings = {
         "n_units": 12,

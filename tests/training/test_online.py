@@ -412,12 +412,12 @@ def test_chunks_of_one_row_and_early_stopping():
 
 
 def test_labels_online():
-    X, y = series(300)
+    X, y = series(150)
     labels = np.where(y > 0, "up", "down")
     for online in METHODS:
         clf = RNNClassifier(6, online=online, init="glorot", random_state=0, truncation=20)
         whole = clone(clf).partial_fit(X, labels)
-        parts = in_parts(clf, X, labels, [100, 200], classes=["up", "down"])
-        if online == "rtrl":  # the washout is the first chunk's: 10 rows of 100, 30 of 300
-            assert (clf.washout_[0], whole.washout_[0]) == (10, 30)
+        parts = in_parts(clf, X, labels, [50, 100], classes=["up", "down"])
+        if online == "rtrl":  # the washout is the first chunk's: 5 rows of 50, 15 of 150
+            assert (clf.washout_[0], whole.washout_[0]) == (5, 15)
         assert np.isfinite(parts.predict_proba(X)).all()

@@ -234,7 +234,7 @@ def test_a_linear_transition_does_the_step_of_a_simple_cell(hidden, global_rando
 # ---------------------------------------------------------------------------- data
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", CELLS)
 def test_estimators_start_from_data(name, dtype, tmp_path):

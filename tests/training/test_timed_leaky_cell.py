@@ -310,7 +310,7 @@ def test_saved_and_loaded(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:initial_state=.steady:sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("online", ["bptt", "least_squares"])
 @pytest.mark.parametrize("init", ["esn", "least_squares"])
 def test_times_stay_float64_in_a_network_of_float32(init, online, tmp_path):

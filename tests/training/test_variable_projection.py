@@ -419,6 +419,7 @@ def test_training_goes_on_only_after_starts_from_data(monkeypatch):
     assert not used
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", ["scrn", DeepTransitionCell(6, (5,))], ids=str)
 def test_random_weights_are_tried_beside_starts_by_parts(cell, global_random_seed):
     given = {"cell": cell, "random_state": global_random_seed}

@@ -193,7 +193,7 @@ def test_zeros_where_there_is_no_fixed_point():
     assert len(caught) == 1
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_scores_of_cross_validation(seed):
     series = mackey_glass(1501, random_state=seed).ravel()
@@ -667,7 +667,7 @@ def test_targets_keep_their_dates_where_rows_are_cut_out(kind, h):
         network().fit(X.iloc[kept], y.iloc[changed])
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", CALENDARS)
 def test_targets_keep_their_dates_where_any_rows_are_missing(kind, seed):

@@ -331,7 +331,7 @@ def test_metrics_take_fitted_estimators():
     assert metrics.memory_capacity(one, **sizes) == metrics.memory_capacity(one.reservoir_, **sizes)
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("kind", ["array", "matrix"])
 @pytest.mark.parametrize("form", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
 def test_every_sparse_format_is_a_w(form, kind):

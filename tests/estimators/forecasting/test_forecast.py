@@ -202,7 +202,7 @@ WRAPPERS = {
 
 
 @pytest.mark.filterwarnings("ignore:The readout has .* columns:UserWarning")
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
 def test_a_wrapper_costs_nothing(wrap, global_random_seed):
     """Within 5 % of a network whose weights are scaled so that nothing needs a wrapper.

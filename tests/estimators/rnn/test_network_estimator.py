@@ -18,7 +18,7 @@ from reservoir.training.cells import LSTMCell
 pytestmark = pytest.mark.both_engines
 
 CELLS = ("rnn", "leaky", "lstm", "gru")
-LENGTHS = (40, 63, 31, 55)
+LENGTHS = (30, 43, 21, 35)
 
 
 def sequences(seed=0, lengths=LENGTHS):
@@ -307,7 +307,7 @@ def test_initial_states_as_arrays_enter_training():
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("init", ["least_squares", "glorot"])
 def test_rows_of_weight_zero_drive_but_are_not_learned(cell, init):
-    X, y = series()
+    X, y = series(120)
     weights = np.ones(len(X))
     weights[50:90] = 0
     wild = y.copy()
@@ -321,7 +321,7 @@ def test_rows_of_weight_zero_drive_but_are_not_learned(cell, init):
 
 
 def test_weights_are_relative():
-    X, y = series()
+    X, y = series(100)
     weights = np.random.default_rng(0).uniform(0.5, 2, len(X))
     for init in ("esn", "glorot"):
         one = make(init=init).fit(X, y, sample_weight=weights)
@@ -350,11 +350,11 @@ def test_washout_rows_are_not_learned():
 
 
 def test_cross_validation_by_time_continues_from_the_end_of_training():
-    X, y = series()
+    X, y = series(120)
     split = TimeSeriesSplit(2)
-    scores = cross_val_score(make(init="auto"), X, y, cv=split)
+    scores = cross_val_score(make(), X, y, cv=split)
     for score, (train, test) in zip(scores, split.split(X), strict=True):
-        rnn = make(init="auto").fit(X[train], y[train])
+        rnn = make().fit(X[train], y[train])
         assert score == rnn.score(X[test], y[test])
         whole = outputs_of(rnn, np.vstack([X[train], X[test]]))[0][len(train) :, 0]
         np.testing.assert_allclose(rnn.predict(X[test]), whole, atol=1e-12)
@@ -412,7 +412,7 @@ def test_parameters_are_only_stored():
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_random_states_of_every_kind(seed):
-    X, y = series()
+    X, y = series(100)
     one, two = (make(random_state=np.random.RandomState(seed)).fit(X, y) for _ in range(2))
     same_params(one.params_, two.params_)
     generator = np.random.default_rng(seed)

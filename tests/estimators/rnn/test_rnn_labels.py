@@ -46,7 +46,7 @@ def last_outputs(rnn, Xs):
 class TestLast:
     @pytest.mark.fast_cases(1)
     def test_numbers(self, cell):
-        Xs, y = sums()
+        Xs, y = sums(30)
         rnn = make(RNNRegressor, cell=cell, target="last", max_iter=20, learning_rate_init=0.01)
         rnn.fit(Xs, y)
         assert rnn.predict(Xs).shape == y.shape
@@ -133,7 +133,7 @@ def test_early_stopping_leaves_each_class_something_to_learn_from(few, monkeypat
     run = training_run.run_training
     monkeypatch.setattr(network_estimator, "run_training", watched)
     X, y = list(np.zeros((20, 3, 1))), np.where(np.arange(20) < few, "rare", "usual")
-    for seed in range(40):
+    for seed in range(15):
         make(
             RNNClassifier,
             target="last",
@@ -260,13 +260,13 @@ def test_class_weights_are_sample_weights(target):
     else:
         X, values = sums(60)
         y = np.where(values > 0.1, "up", "other")
+    plain = make(RNNClassifier, target=target).fit(X, y)
     for given in ("balanced", {"up": 5.0, "other": 0.5}):
         by_class = make(RNNClassifier, target=target, class_weight=given).fit(X, y)
         by_row = make(RNNClassifier, target=target).fit(
             X, y, sample_weight=compute_sample_weight(given, y)
         )
         np.testing.assert_array_equal(by_class.params_["W"], by_row.params_["W"])
-        plain = make(RNNClassifier, target=target).fit(X, y)
         assert not np.array_equal(by_class.params_["W"], plain.params_["W"])
         both = make(RNNClassifier, target=target, class_weight=given)
         doubled = both.fit(X, y, sample_weight=np.full(len(y), 2.0))

@@ -172,7 +172,7 @@ def test_training_that_loses_loops_is_undone(monkeypatch, trained, begun, undone
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_trend_may_continue(seed):
-    ramp = np.linspace(0, 5, 400)[:, None] + 0.01 * np.sin(np.arange(400))[:, None]
+    ramp = np.linspace(0, 5, 200)[:, None] + 0.01 * np.sin(np.arange(200))[:, None]
     options = {"n_units": 10, "activation": "identity", "max_iter": 0, "random_state": seed}
     rnn = RNNRegressor(**options).fit(ramp[:-1], ramp[1:])
     drawn = RNNRegressor(init="least_squares", **options).fit(ramp[:-1], ramp[1:])
@@ -194,17 +194,17 @@ def test_loops_do_not_run_over_held_out_rows(monkeypatch, skipped):
 
     monkeypatch.setattr(ClosedLoopTest, "safest", recorded)
     options = {"max_iter": 0, "early_stopping": True, "validation_fraction": 0.5}
-    y = Y[:400].copy()
+    y = Y[:200].copy()
     if skipped:
         options["missing_targets"] = "skip"
-        y[[50, 300]] = np.nan
-    RNNRegressor(8, random_state=0, **options).fit(X[:400], y)
-    pieces = list(np.split(X[:400], 4)), list(np.split(y, 4))
+        y[[50, 150]] = np.nan
+    RNNRegressor(8, random_state=0, **options).fit(X[:200], y)
+    pieces = list(np.split(X[:200], 4)), list(np.split(y, 4))
     RNNRegressor(8, random_state=0, **options).fit(*pieces)
     one, several = loop_tests
-    assert [len(rows) for rows in one.data.inputs] == [200]
-    np.testing.assert_array_equal(one.data.targets[0][:199], X[1:200])
-    assert max(t for _, t in one.origins) == 200
+    assert [len(rows) for rows in one.data.inputs] == [100]
+    np.testing.assert_array_equal(one.data.targets[0][:99], X[1:100])
+    assert max(t for _, t in one.origins) == 100
     assert len(several.data.inputs) == 2
 
 
@@ -213,7 +213,7 @@ def test_nothing_changes_where_there_is_no_loop(monkeypatch):
         raise AssertionError
 
     monkeypatch.setattr(ClosedLoopTest, "score", fail)
-    short = SERIES[:150]
+    short = SERIES[:60]
     labels = (short[1:, 0] > 0.9).astype(int)
     lagged = np.roll(short, 3, axis=0)
     for model, x, y in (
@@ -224,8 +224,8 @@ def test_nothing_changes_where_there_is_no_loop(monkeypatch):
         options = {"n_units": 8, "max_iter": 2, "random_state": 0}
         given = model(init="least_squares", **options).fit(x, y)
         same(model(**options).fit(x, y).params_, given.params_)
-    for init in ("least_squares", "esn", "orthogonal"):
-        RNNRegressor(8, init=init, max_iter=2, random_state=0).fit(short[:-1], short[1:])
+    for init in ("esn", "orthogonal"):
+        RNNRegressor(8, init=init, max_iter=1, random_state=0).fit(short[:-1], short[1:])
     last = RNNRegressor(8, target="last", max_iter=0, random_state=0)
     last.fit([short[:20], short[20:40]], short[[20, 40]])
     with pytest.raises(AssertionError):

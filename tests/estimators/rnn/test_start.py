@@ -25,7 +25,7 @@ pytestmark = pytest.mark.both_engines
 CELLS = ("rnn", "leaky", "lstm", "gru")
 
 
-def series(n=300, seed=0):
+def series(n=200, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (n, 2))
     return X, X[:, 0] * 0.5 + np.append(0, X[:-1, 1])
@@ -280,7 +280,7 @@ def test_to_rnn_continues_online():
 def test_sequences_and_names_survive_to_rnn():
     pd = pytest.importorskip("pandas")
     X, y = series()
-    frame = pd.DataFrame({"run": np.repeat(["a", "b"], 150), "u": X[:, 0], "v": X[:, 1]})
+    frame = pd.DataFrame({"run": np.repeat(["a", "b"], 100), "u": X[:, 0], "v": X[:, 1]})
     esn = ESNRegressor(12, n_lags=1, sequence_column="run", random_state=0).fit(frame, y)
     rnn = esn.to_rnn()
     np.testing.assert_allclose(rnn.predict(frame), esn.predict(frame), atol=1e-10)

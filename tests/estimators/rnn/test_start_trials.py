@@ -46,6 +46,7 @@ HELD = np.linspace(1.0, 2.0, 5)  # losses of five sequences under random weights
 TIES = np.array([-1.0, 1.0, -1.0, 1.0, 0.5])
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     ("least_squares", "esn", "chosen"),
     [
@@ -102,7 +103,7 @@ def test_clearly_ahead_is_a_paired_t_test():
         (rng.exponential(size=25) ** 3, 0.06),
     ):
         n = len(weights)
-        draws = rng.normal(size=(2000, n))
+        draws = rng.normal(size=(1000, n))
         found = [start_trials._is_better(noise, np.zeros(n), weights) for noise in draws]
         assert np.mean(found) < most
     assert not start_trials._is_better(np.array([1.0, 0.0]), np.full(2, 3.0), np.array([1.0, 0.0]))
@@ -175,7 +176,7 @@ def test_the_trial_reports_its_result(caplog):
 )
 def test_nothing_is_tried_where_nothing_can_be_chosen(options, monkeypatch):
     monkeypatch.setattr(start_trials, "run_training", None)
-    X, y = last_marked(30, 0)
+    X, y = last_marked(20, 0)
     rnn = RNNRegressor(6, target="last", **{"max_iter": 1, "random_state": 0} | options)
     rnn.fit(X, y)
     default = {"init": "esn", "cell": "orthogonal", "max_iter": "least_squares"}
@@ -187,7 +188,7 @@ def test_nothing_is_tried_where_nothing_can_be_chosen(options, monkeypatch):
 
 
 def test_what_is_odd_about_sequences_does_not_stop_the_trial():
-    X, y = last_marked(40, 1)
+    X, y = last_marked(24, 1)
     labels = np.where(y > 0, "up", "down").astype(object)
     labels[3] = "once"  # cannot be in both parts
     clf = RNNClassifier(6, target="last", max_iter=2, random_state=0).fit(X, labels)
@@ -195,7 +196,7 @@ def test_what_is_odd_about_sequences_does_not_stop_the_trial():
     assert clf.init_ in CANDIDATES
     hinge = RNNClassifier(6, target="last", loss="hinge", max_iter=2, random_state=0)
     assert hinge.fit(X, y > 0).init_ in CANDIDATES
-    weights = np.zeros(40)
+    weights = np.zeros(24)
     weights[:2] = 1.0  # nothing left to compare by, or to learn from
     rnn = RNNRegressor(6, target="last", max_iter=2, random_state=0)
     assert rnn.fit(X, y, sample_weight=weights).init_ == "least_squares"

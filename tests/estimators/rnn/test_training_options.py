@@ -22,8 +22,8 @@ from reservoir.training.trainer import Data, train
 
 pytestmark = pytest.mark.one_engine
 
-X, y = narma(120, random_state=0)
-Xs, ys = [X[:40], X[40:70], X[70:]], [y[:40], y[40:70], y[70:]]
+X, y = narma(80, random_state=0)
+Xs, ys = [X[:30], X[30:50], X[50:]], [y[:30], y[30:50], y[50:]]
 
 
 def halving(epoch):
@@ -186,7 +186,9 @@ def test_a_gru_with_its_reset_gate_within_is_an_estimators_cell(init, tmp_path):
     again = load(tmp_path / "rnn.npz")
     assert again.cell == cells[1]
     np.testing.assert_array_equal(again.predict(X), found[1].predict(X))
-    search = GridSearchCV(make(init=init, max_iter=2), {"cell": cells}, cv=TimeSeriesSplit(2))
+    search = GridSearchCV(
+        make(init=init, max_iter=2), {"cell": cells}, cv=TimeSeriesSplit(2), refit=False
+    )
     assert np.isfinite(search.fit(X, y).cv_results_["mean_test_score"]).all()
 
 
@@ -235,5 +237,6 @@ def test_errors(params, kind, message):
 
 
 def test_messages_name_what_sets_the_rate():
+    X, y = narma(120, random_state=0)
     with pytest.warns(UserWarning, match=r"Lower the learning rate of solver=sgd\(learning_rate"):
         make(solver=sgd(1e6), clip_norm=None, activation="relu", init="normal").fit(X, y)

@@ -25,7 +25,7 @@ def forecasts(model):
     return np.concatenate([np.ravel(table) for table in tables])
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "y",
     [
@@ -100,14 +100,14 @@ def switching(n_rows):
 
 @pytest.mark.filterwarnings("ignore:In closed loop no network")
 def test_bool_columns_of_a_system_stay_within_0_and_1(tmp_path):
-    y = switching(300)
+    y = switching(200)
     model = ESNForecaster(search=SMALL, n_networks=1, random_state=0).fit(y)
     assert model.kind_ == "dynamics"
     found = model.forecast(100, coverage=0.99)
     assert found["large"].min(axis=None) == 0
     assert found["large"].max(axis=None) == 1
     save(model, tmp_path / "model.npz")
-    back = load(tmp_path / "model.npz").update(y.tail(30).set_axis(range(300, 330)))
+    back = load(tmp_path / "model.npz").update(y.tail(30).set_axis(range(200, 230)))
     assert back.forecast(100, coverage=0.99)["large"].max(axis=None) == 1
     assert model.simulate(9, 20).xs("large", axis=1, level=1).max(axis=None) == 1
     with pytest.raises(ValueError, match="context has the value 2 in row 0, column 1"):

@@ -103,6 +103,7 @@ def test_the_order_of_columns_does_not_matter(global_random_seed):
     np.testing.assert_allclose(turned.expected, odd.expected)
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(("factor", "distance"), CHANGES)
 def test_kind_and_season_do_not_depend_on_level_and_unit(factor, distance):
     rng = np.random.default_rng(0)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.one_engine
 ODD = r"was expected: the difference is \d+ times the typical error of one step"
 
 
-def quiet(n=120, seed=0):
+def quiet(n=72, seed=0):
     return 100 + np.random.default_rng(seed).normal(size=n)
 
 
@@ -106,7 +106,7 @@ def test_the_warning_names_series_date_and_column():
 def test_more_than_one_is_counted():
     y = quiet()
     y[-3], y[-1] = 0, 200
-    with pytest.warns(UserWarning, match=r"value 0 in row 117 \(and 1 more\)"):
+    with pytest.warns(UserWarning, match=r"value 0 in row 69 \(and 1 more\)"):
         model().fit(y)
 
 
@@ -157,10 +157,10 @@ def test_a_new_level_begins_with_its_first_row(n_later):
 
 def test_update_warns_of_new_rows_only():
     one = model().fit(quiet())
-    with pytest.warns(UserWarning, match="in row 120, where"):
+    with pytest.warns(UserWarning, match="in row 72, where"):
         one.update([0.0])
     one.update([100.0])
-    with pytest.warns(UserWarning, match=r"in row 122, where"):
+    with pytest.warns(UserWarning, match=r"in row 74, where"):
         one.update([500.0])
 
 
@@ -211,28 +211,28 @@ def test_a_new_zero_among_logarithms_still_raises_if_it_is_not_odd():
 
 
 def test_dynamics_continue_from_the_rows_before():
-    orbit = lorenz(402, dt=0.05, random_state=0)
-    y = orbit[:400].copy()
+    orbit = lorenz(302, dt=0.05, random_state=0)
+    y = orbit[:300].copy()
     y[-1, 0] = 60.0
     plan = [{"n_units": 60}]
     with pytest.warns(UserWarning, match=ODD):
         one = ESNForecaster(search=plan, n_networks=1, random_state=0).fit(y)
     assert one.kind_ == "dynamics"
     rows = one.forecast(2, coverage=0.9)
-    np.testing.assert_allclose(rows[:, :, 0], orbit[400:], atol=0.5)
+    np.testing.assert_allclose(rows[:, :, 0], orbit[300:], atol=0.5)
     assert (rows[:, 0, 2] > 55).all()
     # another context has another end
-    other = one.forecast(2, context=orbit[:350], coverage=0.9)
+    other = one.forecast(2, context=orbit[:250], coverage=0.9)
     assert (other[:, 0, 2] < 40).all()
-    before = ESNForecaster(search=plan, n_networks=1, random_state=0).fit(y[:399])
+    before = ESNForecaster(search=plan, n_networks=1, random_state=0).fit(y[:299])
     with pytest.warns(UserWarning, match=ODD):
-        before.update(y[399:])
+        before.update(y[299:])
     np.testing.assert_allclose(before.forecast(2), rows[:, :, 0], rtol=1e-6)
 
 
 def test_what_networks_forecast_is_not_odd(monkeypatch):
     """A value that autoregressions call odd, but networks foretell, counts."""
-    y = lorenz(300, dt=0.05, random_state=0)[:, 0]
+    y = lorenz(200, dt=0.05, random_state=0)[:, 0]
     called = []
 
     def find(before, rows, n_judged, **kept):

@@ -531,6 +531,7 @@ def same_state(one, other):
             np.testing.assert_array_equal(each, again)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("container", ["columns", "ids", "levels", "list"])
 def test_models_fitted_apart_are_joined_and_taken_apart(container, tmp_path):
     y = pd.concat({"long": SALES, "short": SALES[:20], "last": SALES[4:30]}, names=["shop"])
@@ -939,6 +940,7 @@ def repeating(n_periods):
     return np.tile([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8], n_periods) + noise
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("y", "which"),
     [
@@ -961,12 +963,12 @@ def test_a_season_that_no_dates_state_is_named(y, which):
 
 def test_no_season_is_named_where_there_is_none():
     rng = np.random.default_rng(0)
-    noise = rng.normal(size=(8, 100))
-    cycle = np.zeros((4, 100))  # a pseudo-cycle of 10 rows
+    noise = rng.normal(size=(4, 100))
+    cycle = np.zeros((2, 100))  # a pseudo-cycle of 10 rows
     for t in range(2, 100):
-        cycle[:, t] = 1.5 * cycle[:, t - 1] - 0.86 * cycle[:, t - 2] + noise[:4, t]
+        cycle[:, t] = 1.5 * cycle[:, t - 1] - 0.86 * cycle[:, t - 2] + noise[:2, t]
     flow = lorenz(300, dt=0.05, random_state=0)[:, 0]
     short, dated = repeating(3), pd.Series(repeating(10), pd.date_range("2020", periods=120))
     wave = np.sin(0.3 * np.arange(80))  # forecast well without a season
-    for y in (*noise[:4], *noise[4:].cumsum(axis=1), *cycle, flow, short, dated, wave):
+    for y in (*noise[:2], *noise[2:].cumsum(axis=1), *cycle, flow, short, dated, wave):
         quick(season=None).fit(y)
