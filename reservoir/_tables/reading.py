@@ -96,10 +96,10 @@ def _check_rows(name: str, data: Any) -> None:
 def container_of(data: Any, rows: str = "steps", name: str = "X") -> str:
     """Return the kind of container of data, as in `Sequences`.
 
-    A list of lists of numbers is one table, with `rows` as in `read`. Only a list of 1-D arrays
-    raises an error where rows are steps, because it is ambiguous.
+    A list of lists of numbers is one table, with `rows` as in `read`, or "tables", whose items may
+    be 1-D. Only a list of 1-D arrays raises an error where rows are steps, because it is ambiguous.
     """
-    least, whole = (1, "rows") if rows == "series" else (2, "table")
+    least, whole = 2 if rows == "steps" else 1, "rows" if rows == "series" else "table"
     if isinstance(data, (list, tuple)) and len(data):
         first = data[0]
         if least == 2 and isinstance(first, np.ndarray) and first.ndim == 1 and len(first) != 1:
@@ -108,12 +108,14 @@ def container_of(data: Any, rows: str = "steps", name: str = "X") -> str:
                 "ambiguous. Reshape each to 2-D, (n_samples, n_features), if they are sequences, "
                 "or stack them (np.stack) if they are the rows of one table."
             )
-        if hasattr(first, "shape"):  # frames of polars have no `ndim`
-            return "list" if least <= len(first.shape) <= 2 else whole
+        # frames of polars have no `ndim`, those that are not in memory no shape
+        in_memory, kind = hasattr(first, "shape"), type(first)
+        if in_memory or hasattr(kind, "columns"):
+            return "list" if not in_memory or least <= len(first.shape) <= 2 else whole
         if not isinstance(first, (list, tuple)) or not len(first):
             return whole
         deeper = isinstance(first[0], (list, tuple)) or getattr(first[0], "ndim", 0) > 0
-        ragged = least == 1 and len({len(row) for row in data if hasattr(row, "__len__")}) > 1
+        ragged = whole == "rows" and len({len(row) for row in data if hasattr(row, "__len__")}) > 1
         return "list" if deeper or ragged else whole
     if getattr(data, "ndim", 2) == 3:
         return "array"

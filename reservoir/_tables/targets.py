@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight
 
+from reservoir._tables.frames import is_missing
 from reservoir._tables.reading import as_table, has_levels
 from reservoir._tables.sequences import Sequences
 from reservoir._typing import Array
@@ -212,7 +213,7 @@ def known_labels(y: Any) -> tuple[Array, Array]:
     if rows.dtype.kind == "f":
         known = ~np.isnan(rows)
     elif rows.dtype.kind == "O":
-        known = np.array([not _is_missing(label) for label in rows], dtype=bool)
+        known = np.array([not is_missing(label) for label in rows], dtype=bool)
     else:
         known = np.ones(len(rows), dtype=bool)
     if known.all() or not known.any():
@@ -221,12 +222,6 @@ def known_labels(y: Any) -> tuple[Array, Array]:
     if rows.dtype.kind == "O" and not any(isinstance(label, str) for label in rows):
         rows = np.array(rows.tolist())
     return rows, known
-
-
-def _is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN or pandas' NA."""
-    # NaN differs from itself; a comparison with NA returns NA, which has no truth value
-    return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
 
 def _if_target_is_missing(estimator: Any, *, last: bool = False) -> str:

@@ -134,7 +134,7 @@ def check_scaling(name: str, value: Any, n_columns: int, column: str = "feature"
 
 def check_penalties(name: str, value: Any) -> Array:
     """Return penalties as a float64 array; raise if one is negative or not finite."""
-    several = isinstance(value, (np.ndarray, list, tuple)) or hasattr(value, "iloc")
+    several = isinstance(value, (np.ndarray, list, tuple)) or hasattr(value, "to_numpy")
     if several or (isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))):
         penalties = check_numbers(name, value)
         if np.isfinite(penalties).all() and (penalties >= 0).all():

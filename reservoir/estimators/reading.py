@@ -22,6 +22,7 @@ from reservoir._tables import (
     container_of,
     read_series,
 )
+from reservoir._tables.frames import is_pandas
 from reservoir._tables.targets import read_weights
 from reservoir._tables.time_column import in_steps, step_of, with_gaps
 from reservoir._typing import Array
@@ -419,7 +420,7 @@ def in_one_frame(
 
 def _index(table: Any) -> Any:
     """Return the index of a pandas table; None for any other table."""
-    return table.index if hasattr(table, "iloc") else None
+    return table.index if is_pandas(table) else None
 
 
 def framed_forecast(estimator: Any, rows: Array, index: Any) -> Any:

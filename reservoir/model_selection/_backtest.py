@@ -101,7 +101,7 @@ class BacktestResult:
         """
         figures = ["mean", "median", "min", "max"]
         scores = self.by_series() if "series" in self.scores.index.names else self.scores
-        if scores.index.nlevels == 1:
+        if len(scores.index.names) == 1:
             return scores.agg(figures).T
         parts = {
             column: part.agg(figures).T

@@ -10,45 +10,35 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from reservoir._tables.frames import is_pandas, take_rows
 from reservoir._typing import Array
 from reservoir.estimators.forecasting import forecast
 from reservoir.estimators.forecasting.state_steps import is_reservoir, keeps_a_state
+from reservoir.estimators.series.tables import read_values
 
 
 class Rows(NamedTuple):
     """A series and its exogenous variables, in the user's containers."""
 
     y: Any
-    exog: Any = None
+    exog: Any
+    numbers: Array
 
     def part(self, start: int, stop: int) -> Rows:
         """Return the rows from `start` to `stop`."""
-        return Rows(_cut(self.y, start, stop), _cut(self.exog, start, stop))
+        rows = slice(start, stop)
+        exog = None if self.exog is None else take_rows(self.exog, rows)
+        return Rows(take_rows(self.y, rows), exog, self.numbers[rows])
 
     def values(self) -> Array:
         """Return y as an array of shape (n_samples, n_outputs)."""
-        return _as_floats(self.y)
+        return self.numbers
 
     def known(self) -> Array:
         """Return exog as an array of shape (n_samples, n_exog)."""
         if self.exog is None:
             return np.zeros((len(self.y), 0))
-        return _as_floats(self.exog)
-
-
-def _as_floats(table: Any) -> Array:
-    """Return a table as a 2-D array of floats, with NaN for missing values of pandas."""
-    if hasattr(table, "iloc"):
-        values = table.to_numpy(dtype=np.float64, na_value=np.nan)
-    else:
-        values = np.asarray(table, dtype=np.float64)
-    return values.reshape(len(values), -1)
-
-
-def _cut(table: Any, start: int, stop: int) -> Any:
-    if table is None:
-        return None
-    return table.iloc[start:stop] if hasattr(table, "iloc") else table[start:stop]
+        return read_values("exog", self.exog)
 
 
 class Runner(ABC):
@@ -110,8 +100,8 @@ class Loops(Runner):
 
     def fit(self, start: int, stop: int) -> None:
         # y[t] is the series at t + 1; with the index of X, estimators do not reject it as shifted
-        X, y = self.inputs(start, stop - 1), _cut(self.rows.y, start + 1, stop)
-        if hasattr(y, "iloc"):
+        X, y = self.inputs(start, stop - 1), take_rows(self.rows.y, slice(start + 1, stop))
+        if is_pandas(y):
             y = y.set_axis(X.index)
         self.fitted = clone(self.model).fit(X, y)
         self.first, self.seen = start, stop
@@ -160,7 +150,7 @@ def _names_of(rows: Rows) -> list[Any] | None:
 
     Without exog they are the names of y, unchanged; with exog all names are converted to strings.
     """
-    if not hasattr(rows.y, "iloc"):
+    if not is_pandas(rows.y):
         return None
     own = list(rows.y.columns if hasattr(rows.y, "columns") else rows.y.to_frame().columns)
     if rows.exog is None:

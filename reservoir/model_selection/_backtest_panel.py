@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from reservoir._tables.frames import is_collection, n_levels
 from reservoir._typing import Array
 from reservoir._workers import run_jobs
 from reservoir.estimators.series.checks import panel_of
 from reservoir.estimators.series.long_table import Columns, LongTable
-from reservoir.estimators.series.tables import Division, divide, is_collection, n_levels
+from reservoir.estimators.series.tables import Division, divide
 from reservoir.model_selection._backtest_models import Rows, given_exog
 from reservoir.model_selection._backtest_plan import Plan, read_rows
 

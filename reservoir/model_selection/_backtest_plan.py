@@ -7,17 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._tables.frames import check_shape, is_collection, is_pandas, n_levels
 from reservoir._validation import as_plain, check_count, index_of
 from reservoir._validation.index import kind_of, show
 from reservoir._validation.kinds import check_not_complex, check_readable
 from reservoir._validation.order import check_levels
 from reservoir._validation.written_dates import holds_dates
-from reservoir.estimators.series.tables import (
-    MIN_VALUES,
-    check_shape,
-    is_collection,
-    read_values,
-)
+from reservoir.estimators.series.tables import MIN_VALUES, read_values
 from reservoir.metrics import mase
 from reservoir.model_selection._backtest_models import Rows
 
@@ -43,7 +39,7 @@ class Plan:
 
     def label(self, row: int) -> Any:
         """Return the date of a row, or its number if the series has no dates."""
-        return self.rows.y.index[row] if hasattr(self.rows.y, "iloc") else row
+        return self.rows.y.index[row] if is_pandas(self.rows.y) else row
 
     def name(self, origin: int) -> str:
         """Return the name of an origin in messages: the date or number of the row before it."""
@@ -52,8 +48,8 @@ class Plan:
 
 def read_rows(y: Any, exog: Any) -> Rows:
     """Return y and exog as pandas tables or arrays, after checking that their rows match."""
-    rows = Rows(_read_table("y", y), None if exog is None else _read_table("exog", exog))
-    read_values("y", rows.y)  # raises for values that are not numbers
+    table, known = _read_table("y", y), None if exog is None else _read_table("exog", exog)
+    rows = Rows(table, known, read_values("y", table))
     if exog is not None and len(rows.exog) != len(rows.y):
         raise ValueError(
             f"exog has {len(rows.exog)} rows, but y has {len(rows.y)}. Pass one row of exog for "
@@ -73,17 +69,15 @@ def read_rows(y: Any, exog: Any) -> Rows:
 
 def _read_table(name: str, given: Any) -> Any:
     """Return one series as a pandas table or an array."""
-    items = given if isinstance(given, (list, tuple)) else []
-    collection = any(np.ndim(item) > 0 and hasattr(item, "shape") for item in items)
-    if collection:
+    if is_collection(given):
         raise ValueError(
             f"{name} is a list of arrays, but must be one series of shape (n_samples,) or "
             "(n_samples, n_columns). Backtest several series one by one."
         )
     check_shape(name, given)
     check_not_complex(name, given)
-    table = given if hasattr(given, "iloc") else as_plain(name, given)
-    if getattr(getattr(table, "index", None), "nlevels", 1) > 1:
+    table = given if is_pandas(given) else as_plain(name, given)
+    if n_levels(table) > 1:
         raise ValueError(
             f"The index of {name} has several levels, so {name} contains several series. Backtest "
             "them one by one, each with an index of times only."
@@ -142,7 +136,7 @@ def check_one_series(model: Any, y: Any) -> None:
     """Raise if y contains several series, other than in columns."""
     check_readable("y", y)
     params = model.get_params() if hasattr(model, "get_params") else {}
-    if getattr(getattr(y, "index", None), "nlevels", 1) > 1:
+    if n_levels(y) > 1:
         check_levels("y", y, fewest=MIN_VALUES)
         by = "ids in its index"
     elif is_collection(y):
@@ -161,7 +155,7 @@ def check_one_series(model: Any, y: Any) -> None:
 
 def _id_column(y: Any, given: Any) -> Any:
     """Return the name of the column of ids in a pandas table; None if there is none."""
-    if not hasattr(y, "iloc") or y.ndim != 2:
+    if not is_pandas(y) or y.ndim != 2:
         return None
     if isinstance(given, int) and -y.shape[1] <= given < y.shape[1]:
         return y.columns[given]

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.metrics import check_scoring
 
 from reservoir._tables import column_number
+from reservoir._tables.frames import column_values, n_levels, with_columns
 from reservoir._typing import Array
 from reservoir._validation import as_generator, check_count
-from reservoir._validation.kinds import is_polars
 
 __all__ = ["ChannelImportance", "channel_importance"]
 
@@ -211,7 +211,9 @@ class _OfItems(_Channels):
         self.columns = [[table[:, c] for table in tables] for c in self.positions]
 
     def replaced(self, channel: int, values: Sequence[Array]) -> Any:
-        items = [_with_column(item, channel, new) for item, new in zip(self.X, values, strict=True)]
+        items = [
+            with_columns(item, {channel: new}) for item, new in zip(self.X, values, strict=True)
+        ]
         if isinstance(self.X, np.ndarray):
             packed = np.empty(len(items), dtype=object)
             packed[:] = items
@@ -230,32 +232,17 @@ class _OfTable(_Channels):
             ids, of_ids = X.index.droplevel(-1).to_numpy(), None
         else:
             of_ids = column_number("sequence_column", sequence_column, self.labels, self.n_columns)
-            ids = _column_values(X, of_ids)
+            ids = column_values(X, of_ids)
         self.positions = [c for c in range(self.n_columns) if c != of_ids]
         cuts = np.flatnonzero(ids[1:] != ids[:-1]) + 1
-        self.columns = [np.split(_column_values(X, c), cuts) for c in self.positions]
+        self.columns = [np.split(column_values(X, c), cuts) for c in self.positions]
 
     def replaced(self, channel: int, values: Sequence[Array]) -> Any:
-        return _with_column(self.X, self.positions[channel], np.concatenate(values))
-
-
-def _with_column(table: Any, column: int, values: Array) -> Any:
-    """Return a copy of a table, or of a series of one channel, with new values in a column."""
-    if hasattr(table, "isetitem"):
-        one = table.copy()
-        one.isetitem(column, values)
-        return one
-    if is_polars(table) and len(table.shape) == 2:
-        return table.with_columns(**{table.columns[column]: values})
-    one = np.array(table)
-    if one.ndim == 1:
-        return values
-    one[:, column] = values
-    return one
+        return with_columns(self.X, {self.positions[channel]: np.concatenate(values)})
 
 
 def _channels_of(X: Any, sequence_column: Any) -> _Channels:
-    several_levels = getattr(getattr(X, "index", None), "nlevels", 1) > 1
+    several_levels = n_levels(X) > 1
     if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
         return _OfItems(X)
     if isinstance(X, (list, tuple)):
@@ -263,14 +250,3 @@ def _channels_of(X: Any, sequence_column: Any) -> _Channels:
     if several_levels or (sequence_column is not None and np.ndim(X) == 2):
         return _OfTable(X, None if several_levels else sequence_column)
     return _OfArray(X)
-
-
-def _column_values(table: Any, number: int) -> Array:
-    """Return the values of one column of a table, by its number."""
-    if hasattr(table, "iloc"):
-        values: Array = table.iloc[:, number].to_numpy()
-    elif is_polars(table):
-        values = table.get_column(table.columns[number]).to_numpy()
-    else:
-        values = np.asarray(table)[:, number]
-    return values

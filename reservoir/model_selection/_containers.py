@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._tables.frames import check_moved, is_pandas, stacked
 from reservoir._typing import Array
-from reservoir._validation import check_no_dates, check_unmasked
-from reservoir._validation.kinds import check_dense, check_has_rows, check_not_complex
-from reservoir.estimators.series.tables import check_shape
+from reservoir._validation import check_unmasked
+from reservoir._validation.kinds import check_dense, check_has_rows
 
 
 def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
@@ -59,7 +59,7 @@ def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
     check_dense("Xs", Xs)
     for i, X in enumerate(Xs):
         _check_values(f"Xs[{i}]", X)
-    frames = [X if hasattr(X, "iloc") else np.asarray(X) for X in Xs]
+    frames = [X if is_pandas(X) else np.asarray(X) for X in Xs]
     lengths = _check_items("Xs", frames, None)
     groups = np.repeat(np.arange(len(frames)), lengths)
     y = None
@@ -69,10 +69,8 @@ def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
         _check_items("ys", targets, lengths)
         y = np.concatenate(targets)
     # a DataFrame only if all are: otherwise the column names would be lost
-    if all(hasattr(frame, "iloc") for frame in frames):
-        import pandas as pd
-
-        table = pd.concat(frames, ignore_index=True)
+    if all(map(is_pandas, frames)):
+        table = stacked(frames, ignore_index=True)
         table.insert(0, "sequence", groups.astype(float))
         return table, y, groups
     return np.column_stack([groups.astype(float), np.concatenate(frames)]), y, groups
@@ -133,9 +131,7 @@ def _check_values(name: str, item: Any) -> None:
     """Check that a sequence has rows of equal length, and neither dates nor complex numbers."""
     if type(item) is np.ndarray and item.dtype.kind in "biuf" and item.ndim == 2 and len(item):
         return  # there may be many thousands
-    check_shape(name, item)
-    check_no_dates(name, item)
-    check_not_complex(name, item)
+    check_moved(name, item)
 
 
 def _check_items(name: str, items: list[Any], lengths: list[int] | None) -> list[int]:

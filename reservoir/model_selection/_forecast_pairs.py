@@ -9,12 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._tables.frames import (
+    check_moved,
+    columns_of,
+    is_collection,
+    is_pandas,
+    n_levels,
+    take_rows,
+)
 from reservoir._typing import Array
-from reservoir._validation import check_count, check_no_dates, index_of
-from reservoir._validation.kinds import check_not_complex
+from reservoir._validation import check_count, index_of
 from reservoir._validation.order import check_order
 from reservoir._validation.plain import as_finite
-from reservoir.estimators.series.tables import check_shape
 
 
 def make_forecast_pairs(
@@ -80,7 +86,7 @@ def make_forecast_pairs(
            [4., 8.]])
     """
     steps = _read_horizons(horizon)
-    if not _is_collection(series):
+    if not is_collection(series):
         return _pair(_Item(series, exog, "the series"), steps)
     # pairs item by item, so that no target is in the next sequence
     known = _one_each(exog, len(series))
@@ -139,22 +145,13 @@ def _read_horizons(horizon: Any) -> _Horizons:
     return _Horizons(steps, several=True)
 
 
-def _is_collection(series: Any) -> bool:
-    """Whether there are several series; a nested list of numbers is one table."""
-    if isinstance(series, (list, tuple)) and any(hasattr(item, "shape") for item in series):
-        return np.ndim(series[0]) > 0
-    if not isinstance(series, np.ndarray) or not len(series.shape) or not len(series):
-        return False
-    return series.ndim == 3 or (series.dtype == object and np.ndim(series[0]) > 0)
-
-
 def _one_each(exog: Any, n_series: int) -> list[Any]:
     """Return the exogenous variables of each series."""
     if exog is None:
         return [None] * n_series
-    if not hasattr(exog, "__len__") or hasattr(exog, "iloc") or len(exog) != n_series:
+    if not hasattr(exog, "__len__") or is_pandas(exog) or len(exog) != n_series:
         items = f"{len(exog)} items" if hasattr(exog, "__len__") else "one value"
-        what = "is one table" if hasattr(exog, "iloc") else f"contains {items}"
+        what = "is one table" if is_pandas(exog) else f"contains {items}"
         raise ValueError(
             f"exog {what}, but there are {n_series} series. Give a list with one table for each."
         )
@@ -164,13 +161,13 @@ def _one_each(exog: Any, n_series: int) -> list[Any]:
 def _pair(item: _Item, horizons: _Horizons) -> tuple[Any, Any]:
     """Return inputs and targets of a single series."""
     for name, each in ((item.name, item.series), (item.name_of_exog, item.exog)):
-        if getattr(getattr(each, "index", None), "nlevels", 1) > 1:
+        if n_levels(each) > 1:
             raise ValueError(
                 f"{name} has a MultiIndex, so pairs would span two sequences. Give a list with one "
                 "DataFrame per sequence."
             )
-    check_shape(item.name, item.series)
-    values = item.series if hasattr(item.series, "iloc") else np.array(item.series)
+    _check_values(item.name, item.series)
+    values = item.series if is_pandas(item.series) else np.array(item.series)
     index = index_of(values)
     if index is not None:  # sorting the pairs later would not correct their targets
         check_order(item.name, index, np.zeros(1, dtype=int))
@@ -179,25 +176,22 @@ def _pair(item: _Item, horizons: _Horizons) -> tuple[Any, Any]:
             f"horizon={horizons.longest} must be smaller than the number of rows, but {item.name} "
             f"has n_samples={len(values)}. Lower it, or give a longer series."
         )
-    _check_finite(item.name, values)
     pair = _pair_of_arrays if isinstance(values, np.ndarray) else _pair_of_frames
     return pair(item, values, horizons)
 
 
-def _check_finite(name: str, table: Any) -> None:
+def _check_values(name: str, table: Any) -> None:
     """Raise for complex numbers, infinity and dates; NaN may be filled, text may be symbols."""
-    check_not_complex(name, table)
-    check_no_dates(name, table)
-    if not hasattr(table, "iloc"):
+    check_moved(name, table)
+    if not is_pandas(table):
         rows = np.asarray(table)
         if rows.dtype.kind == "f":
             as_finite(name, rows.reshape(len(rows), -1), float, allow_nan=True)
         return
-    frame = table.to_frame() if table.ndim == 1 else table
-    for i, (label, dtype) in enumerate(frame.dtypes.items()):
-        if getattr(dtype, "kind", "O") == "f":
-            rows, words = frame.iloc[:, [i]].to_numpy(float, na_value=np.nan), f"{i} ({label!r})"
-            as_finite(name, rows, float, lambda _, w=words: f"column {w}", allow_nan=True)
+    for i, column in enumerate(columns_of(table)):
+        if getattr(column.dtype, "kind", "O") == "f":
+            rows, words = column.to_numpy(float, na_value=np.nan), f"{i} ({column.name!r})"
+            as_finite(name, rows[:, None], float, lambda _, w=words: f"column {w}", allow_nan=True)
 
 
 def _pair_of_arrays(item: _Item, values: Array, horizons: _Horizons) -> tuple[Array, Array]:
@@ -214,7 +208,7 @@ def _pair_of_arrays(item: _Item, values: Array, horizons: _Horizons) -> tuple[Ar
 
 def _known_rows(item: _Item, n_samples: int) -> Array:
     """Return exogenous rows as an array, one for each row of the series."""
-    check_shape(item.name_of_exog, item.exog)
+    _check_values(item.name_of_exog, item.exog)
     index = index_of(item.exog)
     if index is not None:  # the series has none that its rows could be matched by
         check_order(item.name_of_exog, index, np.zeros(1, dtype=int))
@@ -224,7 +218,6 @@ def _known_rows(item: _Item, n_samples: int) -> Array:
             f"{item.name_of_exog} has shape {rows.shape}; (n_samples,) or (n_samples, n_exog) with "
             f"n_samples={n_samples} is required, one row for each row of {item.name}."
         )
-    _check_finite(item.name_of_exog, item.exog)
     return rows.reshape(n_samples, -1)
 
 
@@ -235,13 +228,13 @@ def _pair_of_frames(item: _Item, values: Any, horizons: _Horizons) -> tuple[Any,
     frame = values if values.ndim == 2 else values.to_frame()
     if values.ndim == 1 and values.name is None and (item.exog is not None or horizons.several):
         frame.columns = ["y"]
-    X = frame.iloc[:n]
+    X = take_rows(frame, slice(n))
 
     def ahead(table: Any) -> list[Any]:
         """Return the rows of a table that are ahead of the rows of X, for each horizon."""
         # with the index of X, because pandas joins columns by index
         return [
-            table.iloc[step : step + n]
+            take_rows(table, slice(step, step + n))
             .set_axis(X.index)
             .set_axis([horizons.named(name, step) for name in table.columns], axis=1)
             for step in horizons.steps
@@ -257,7 +250,7 @@ def _pair_of_frames(item: _Item, values: Any, horizons: _Horizons) -> tuple[Any,
         if numbered and horizons.several:
             X.columns = range(X.shape[1])
     if not horizons.several:
-        return X, values.iloc[horizons.longest :]
+        return X, take_rows(values, slice(horizons.longest, None))
     return X, pd.concat(ahead(frame), axis=1)
 
 
@@ -265,14 +258,14 @@ def _known_frame(item: _Item, frame: Any) -> Any:
     """Return exogenous rows as a frame with the index of the series."""
     import pandas as pd
 
-    if not hasattr(item.exog, "iloc"):
+    if not is_pandas(item.exog):
         rows = _known_rows(item, len(frame))
         named = all(isinstance(name, str) for name in frame.columns)
         first = frame.shape[1]
         names = [f"exog{i}" if named else first + i for i in range(rows.shape[1])]
         return pd.DataFrame(rows, index=frame.index, columns=names)
     known = item.exog if item.exog.ndim == 2 else item.exog.to_frame(item.exog.name or "exog")
-    _check_finite(item.name_of_exog, known)
+    _check_values(item.name_of_exog, known)
     if known.index.equals(frame.index):
         return known
     found = frame.index.isin(known.index)

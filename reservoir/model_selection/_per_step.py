@@ -12,9 +12,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._tables import container_of
+from reservoir._tables.frames import stacked
 from reservoir._typing import Array
 from reservoir._validation import check_instance, check_unmasked
-from reservoir._validation.kinds import is_polars
 from reservoir.estimators.forecasting.row_steps import Affine, affine
 from reservoir.model_selection._scoring import continues_in
 
@@ -105,7 +105,7 @@ class PerStep(  # type: ignore[call-arg]
             )
         transformer = clone(self.transformer)
         self.transformer_ = (
-            transformer.fit(X, y) if items is None else transformer.fit(_concatenate(items))
+            transformer.fit(X, y) if items is None else transformer.fit(stacked(items))
         )
         return self
 
@@ -242,19 +242,6 @@ def _items(X: Any) -> list[Any] | None:
                 "2-D with the same number of columns."
             )
     return items
-
-
-def _concatenate(items: list[Any]) -> Any:
-    """Return the rows of all sequences as one table, a DataFrame if all items are DataFrames."""
-    if all(hasattr(item, "iloc") for item in items):
-        import pandas as pd
-
-        return pd.concat(items)
-    if all(map(is_polars, items)):
-        import polars as pl
-
-        return pl.concat(items)
-    return np.concatenate([np.asarray(item) for item in items])
 
 
 def _apply(method: Any, X: Any) -> Any:

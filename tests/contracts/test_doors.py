@@ -70,6 +70,8 @@ FAULTS = {
     "ragged": (lambda: [[1.0], [1.0, 2.0]], ValueError, "different lengths"),
 }
 SERIES = {"search": "series", "n_networks": 1, "horizon": 1}
+NETWORK = ESNRegressor(5, random_state=0).fit(ROWS[:-1], ROWS[1:])
+DRIVEN = ESNRegressor(5, random_state=0).fit(*make_forecast_pairs(ROWS, exog=ROWS))
 
 
 @pytest.fixture(scope="module")
@@ -100,11 +102,15 @@ DOORS = {
     "stack_sequences": lambda rows, _: stack_sequences([ROWS, rows]),
     "from_channels_first": lambda rows, _: from_channels_first([ROWS, rows]),
     "fill_gaps": lambda rows, _: fill_gaps(rows, ESNRegressor(5)),
+    "context": lambda rows, _: NETWORK.forecast(3, context=rows),
+    "exog of a network": lambda rows, _: DRIVEN.forecast(3, exog=rows),
+    "session": lambda rows, _: NETWORK.stream().predict(rows),
     "force_train": lambda rows, _: force_train(ESNRegressor(5, feedback=True), rows),
 }
 MOVED = ("pairs", "exog of pairs", "stack_sequences", "from_channels_first")
 # exog=None is no exogenous variables; what only moves rows takes symbols, stacks take infinity
 ALLOWED = {("None", door) for door in DOORS if "exog" in door}
+ALLOWED.add(("None", "context"))
 ALLOWED |= {("None", "y"), ("None", "y of whole series")}  # scikit-learn asks for a ValueError
 ALLOWED |= {("text", door) for door in MOVED} | {("infinite", door) for door in MOVED[2:]}
 ALLOWED.add(("complex column", "fit of a panel"))  # a column is a series there

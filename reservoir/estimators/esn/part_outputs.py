@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from reservoir._tables.frames import is_pandas
 from reservoir._typing import Array
 from reservoir.estimators.esn.part_plan import SeamError, apart, check_seam, default_overlap
 from reservoir.estimators.reading import framed
@@ -105,4 +106,4 @@ class PartOutputs:
 
     def _framed(self, values: Array, X: Any) -> Any:
         names = self.estimator._reader.target_names
-        return framed(values, X.index, names) if hasattr(X, "iloc") else values
+        return framed(values, X.index, names) if is_pandas(X) else values

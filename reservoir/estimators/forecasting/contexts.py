@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from reservoir._tables import Sequences, container_of
+from reservoir._tables.frames import is_collection, n_levels, take_rows
+from reservoir._tables.reading import ids_of_rows
 from reservoir._typing import Array
 from reservoir._validation import check_numbers
 from reservoir.estimators.forecasting.pipeline import Layout
@@ -40,7 +43,10 @@ class Contexts:
             raise ValueError(f"In context: {error}") from error
         if container != "table":
             if not len(context):
-                raise ValueError("context contains no sequences; at least 1 is required.")
+                raise ValueError(
+                    f"context contains no sequences (its shape is {np.shape(context)}); at least "
+                    "1 is required."
+                )
             tables = tuple(context)
             return cls(
                 tables, tuple(_one(layout, i, each) for i, each in enumerate(tables)), container
@@ -48,10 +54,7 @@ class Contexts:
         whole = layout.read_inputs("context", context)
         if len(whole) == 1:
             return cls((context,), (whole,))
-        rows = context if hasattr(context, "shape") else np.asarray(context)
-        rows = rows.iloc if hasattr(rows, "iloc") else rows
-        ends = np.cumsum(whole.lengths).tolist()
-        tables = tuple(rows[a:b] for a, b in zip([0, *ends], ends, strict=False))
+        tables = tuple(take_rows(context, slice(*ends)) for ends in pairwise(whole.bounds))
         # read once more, so that each loop begins as it would alone
         return cls(tables, tuple(layout.read_inputs("context", t) for t in tables), ids=whole.ids)
 
@@ -69,19 +72,15 @@ class Contexts:
             return [layout.read_exog(exog, n_rows, **options)] * len(self.tables)
         n = len(self.tables)
         if self.ids is not None:  # one table, sequence after sequence
-            levels: Any = getattr(exog, "index", None)
-            if getattr(levels, "nlevels", 1) > 1:
-                given = tuple(levels.droplevel(-1).unique())
-                if given != self.ids:
-                    raise ValueError(
-                        f"exog has the sequences {list(given)}, but context has {list(self.ids)}. "
-                        "Give exog the same sequences in the same order."
-                    )
+            given = ids_of_rows("exog", exog, None)[1] if n_levels(exog) > 1 else self.ids
+            if given != self.ids:
+                raise ValueError(
+                    f"exog has the sequences {list(given)}, but context has {list(self.ids)}. "
+                    "Give exog the same sequences in the same order."
+                )
             rows = layout.read_exog(exog, n * n_rows, **options)
             return list(rows.reshape(n, n_rows, -1))
-        several = isinstance(exog, (list, tuple)) or (
-            isinstance(exog, np.ndarray) and (exog.ndim == 3 or exog.dtype == object)
-        )
+        several = isinstance(exog, (list, tuple)) or is_collection(exog)
         if not several or len(exog) != n:
             got = f"{len(exog)} of them" if several else f"one table of shape {np.shape(exog)}"
             raise ValueError(
@@ -109,14 +108,14 @@ class Contexts:
         parts = []
         for table, rows in zip(self.tables, loops, strict=True):
             index = index_of_forecast(estimator, network, len(rows), table)
-            if self.ids is not None and getattr(index, "nlevels", 1) > 1:  # they come back below
-                index = index.droplevel(list(range(index.nlevels - 1)))
+            if self.ids is not None and index is not None:  # ids come back below
+                index = index.get_level_values(-1)
             parts.append(framed_forecast(estimator, rows, index))
         if self.ids is not None and asks_for_pandas(estimator):
             import pandas as pd
 
-            named: Any = getattr(self.tables[0], "index", None)
-            levels = list(named.names) if getattr(named, "nlevels", 1) > 1 else None
+            first: Any = self.tables[0]
+            levels = list(first.index.names) if n_levels(first) > 1 else None
             return pd.concat(parts, keys=self.ids, names=levels)
         return Sequences((), self.container).restore(parts)
 

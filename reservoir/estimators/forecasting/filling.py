@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from reservoir._tables import read_one
+from reservoir._tables.frames import is_pandas
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import (
     check_choice,
@@ -374,7 +375,7 @@ def _check_same_index(index: Any, other: Any) -> None:
 
 def _wrapped(y: Any, rows: Array) -> Any:
     """Return rows in the container of y."""
-    if not hasattr(y, "iloc"):
+    if not is_pandas(y):
         return rows
     labels = {"columns": y.columns} if rows.ndim == 2 else {"name": y.name}
     return type(y)(rows, index=y.index, **labels)

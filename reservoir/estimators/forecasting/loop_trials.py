@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._tables import Sequences
+from reservoir._tables.frames import take_columns
 from reservoir._typing import Array
 from reservoir.estimators.forecasting.pipeline import (
     Bounds,
@@ -149,8 +150,7 @@ def _exogenous(layout: Layout, X: Any, sequences: Sequences, places: Places, n_s
 
     def of(table: Any) -> Array:
         table = in_order_of_fit("X", table, layout.names)
-        picked = table.iloc[:, columns] if hasattr(table, "iloc") else np.asarray(table)[:, columns]
-        return np.asarray(picked, dtype=np.float64)
+        return np.asarray(take_columns(table, columns), dtype=np.float64)
 
     parts = sequences.split(of(X)) if sequences.container == "table" else [of(t) for t in X]
     return np.stack([parts[i][t : t + n_steps] for i, t in places])

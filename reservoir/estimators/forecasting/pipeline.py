@@ -14,9 +14,8 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from reservoir._tables import Sequences, container_of
+from reservoir._tables import Sequences, container_of, read
 from reservoir._typing import Array
-from reservoir._validation import as_plain, check_no_dates, check_unmasked
 from reservoir.dynamics.fed_back import as_limits, changed
 from reservoir.estimators.forecasting.predictor import Forecaster, forecaster_of
 from reservoir.estimators.forecasting.row_steps import (
@@ -453,17 +452,13 @@ class Layout:
         if self.names is not None and self.n_exog:
             names = [self.names[column] for column in self.columns[-self.n_exog :]]
             exog = in_order_of_fit(name, exog, names)
-        check_no_dates(name, exog)
-        check_unmasked(name, exog)
-        try:
-            rows = as_plain(name, exog, np.float64)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{name} must contain numbers, shape {wanted}: {error}.") from error
-        rows = rows[:, None] if rows.ndim == 1 and self.n_exog == 1 else rows
-        if rows.shape != wanted:
-            raise ValueError(f"{name} must have shape {wanted}{why}; got {rows.shape}.")
-        if not np.isfinite(rows).all():
-            raise ValueError(f"{name} contains NaN or infinity.")
+        if 0 in wanted and np.shape(exog) == wanted:
+            return np.zeros(wanted)
+        found = read(name, exog, ndim=1, dtype=np.float64, fill="All of its rows must be known.")
+        rows = np.concatenate(found.arrays)
+        if found.container != "table" or rows.shape != wanted:
+            got = np.shape(exog) if found.container == "table" else f"{len(found)} tables"
+            raise ValueError(f"{name} must have shape {wanted}{why}; got {got}.")
         return rows
 
     def end_of_training(self, exog: Array, initial_state: Any) -> tuple[Array, Array]:
@@ -495,8 +490,9 @@ class Layout:
                 if container_of(table) == "table":
                     check_without_memory(step, before, rows)
             return self.network.read(rows)
-        except ValueError as error:
-            raise ValueError(f"In {name}: {error}") from error
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"In {name}: {error}") from error
 
     def read_targets(self, y: Any, sequences: Sequences) -> list[Array]:
         """Return the network's targets for rows of the outermost y."""

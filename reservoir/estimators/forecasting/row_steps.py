@@ -16,6 +16,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from reservoir._tables.frames import take_rows
 from reservoir._typing import Array
 from reservoir.dynamics.chained import RowFunction
 
@@ -125,10 +126,10 @@ def check_without_memory(step: Any, table: Any, rows: Any) -> None:
         return
     together = as_rows(rows)
     table = table if hasattr(table, "shape") else np.asarray(table)
-    take = table.iloc if hasattr(table, "iloc") else table
     n, k = table.shape[0], min(_CHECKED, table.shape[0])
     try:
-        alone = [as_rows(step.transform(take[i : i + 1])) for i in range(n - k, n)]
+        each = (take_rows(table, slice(i, i + 1)) for i in range(n - k, n))
+        alone = [as_rows(step.transform(row)) for row in each]
         same = len(together) == n and np.allclose(np.concatenate(alone), together[n - k :])
     except ValueError:  # it needs several rows, or returns other columns
         same = False

@@ -18,6 +18,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils._set_output import _wrap_data_with_container
 
 from reservoir._tables import Sequences, container_of
+from reservoir._tables.frames import take_columns
 from reservoir._typing import Array
 from reservoir.dynamics.chained import ChainedSource, JoinedSource, RowFunction
 from reservoir.dynamics.closed_loop import LoopRun
@@ -166,9 +167,8 @@ class JoinedStage(Stage):
     def run(self, X: Any, *, as_in_training: bool = False) -> tuple[Any, Array]:
         """Run each stage over its columns."""
         X = X.arrays[0] if isinstance(X, Sequences) else X
-        table = X.iloc if hasattr(X, "iloc") else np.asarray(X)
         found = [
-            stage.run(table[:, columns], as_in_training=as_in_training)
+            stage.run(take_columns(X, columns), as_in_training=as_in_training)
             for columns, stage in self.parts
         ]
         parts, ends = zip(*found, strict=True)

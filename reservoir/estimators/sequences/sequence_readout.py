@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._tables import Sequences, read_whole_series
+from reservoir._tables.frames import n_levels
 from reservoir._tables.targets import is_per_row, read_weights
 from reservoir._typing import Array
 from reservoir._validation import SumError, as_generator
@@ -501,9 +502,7 @@ def _naming_targets() -> Iterator[None]:
 
 def _check_same_index(X: Any, y: Any) -> None:
     """Check that the MultiIndex of a y with one entry per row is that of X."""
-    mine: Any = getattr(X, "index", None)
-    its: Any = getattr(y, "index", None)
-    if getattr(mine, "nlevels", 1) > 1 and getattr(its, "nlevels", 1) > 1 and not mine.equals(its):
+    if min(n_levels(X), n_levels(y)) > 1 and not X.index.equals(y.index):
         raise ValueError(
             "X and y have different MultiIndexes: they must have the same rows in the same order."
             " Take those of X: `y = y.loc[X.index]`."

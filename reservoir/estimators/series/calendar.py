@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from reservoir._saving import saved
+from reservoir._tables.frames import is_pandas, n_levels
 from reservoir._typing import Array
 from reservoir._validation import index_of
 from reservoir._validation.continued import counted
@@ -316,9 +317,9 @@ def _stamps(calendar: Calendar, n_rows: int) -> Any:
 
 def stamps_of(name: str, table: Any) -> Any:
     """Return the index of a table; None if it has none. Raise for levels, labels and durations."""
-    if not hasattr(table, "iloc"):
+    if not is_pandas(table):
         return None
-    if table.index.nlevels > 1:
+    if n_levels(table) > 1:
         _raise_several_levels(name, table.index)
     found = index_of(table)
     if found is None and len(table.index):
@@ -484,8 +485,8 @@ def _raise_several_levels(name: str, index: Any) -> NoReturn:
     """Raise the error for a MultiIndex where one series is expected."""
     check_has_ids(name, index, MIN_VALUES)
     raise ValueError(
-        f"{name} has an index of {index.nlevels} levels, but the index of one series has only one. "
-        'Drop constant levels by droplevel; if the first levels are ids, set panel="each" or '
+        f"{name} has an index of {len(index.names)} levels, but the index of one series has only "
+        'one. Drop constant levels by droplevel; if the first levels are ids, set panel="each" or '
         'panel="shared".'
     )
 

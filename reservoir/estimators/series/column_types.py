@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from reservoir._saving import saved
+from reservoir._tables.frames import is_pandas, is_polars
 from reservoir._validation.index import plain_name
-from reservoir.estimators.series.tables import is_pandas, is_polars
 
 
 @saved
@@ -31,7 +31,7 @@ class ColumnType:
             name = str(dtype).partition("(")[0]
             categories = dtype.categories.to_list() if name == "Enum" else None
             return cls("polars", label, name, None if categories is None else tuple(categories))
-        return cls.of_pandas(table.dtypes.iloc[place], label)
+        return cls.of_pandas(list(table.dtypes)[place], label)
 
     @classmethod
     def of_pandas(cls, dtype: Any, label: Any) -> ColumnType:

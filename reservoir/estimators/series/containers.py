@@ -9,18 +9,11 @@ from typing import Any
 import numpy as np
 
 from reservoir._saving import saved
+from reservoir._tables.frames import check_shape, dtype_of, is_collection, library_of, n_dimensions
 from reservoir._typing import Array
 from reservoir._validation.index import plain_name
 from reservoir.estimators.series.calendar import Calendar, Calendars
-from reservoir.estimators.series.tables import (
-    check_shape,
-    dtype_of,
-    is_collection,
-    is_pandas,
-    is_polars,
-    n_dimensions,
-    some,
-)
+from reservoir.estimators.series.tables import some
 
 
 @saved
@@ -45,7 +38,7 @@ class SeriesContainer:
     def of(cls, table: Any, *, spelled: bool = False) -> SeriesContainer:
         """Return the container of a table, whose values are not checked."""
         flat = n_dimensions(table) == 1
-        kind = "pandas" if is_pandas(table) else "polars" if is_polars(table) else "array"
+        kind = library_of(table)
         names: Sequence[Any] = ()
         if kind != "array":
             names = [table.name] if flat else table.columns

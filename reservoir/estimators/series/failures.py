@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._saving import saved
+from reservoir._tables.frames import check_shape, is_collection, n_levels
 from reservoir._typing import Array
 from reservoir._validation import caller_level, index_of
 from reservoir._validation.index import kind_of, numbers_of
@@ -20,13 +21,7 @@ from reservoir.estimators.series.containers import SeriesContainer
 from reservoir.estimators.series.known_inputs import check_n_tables
 from reservoir.estimators.series.model_search import Found, ModelSearch
 from reservoir.estimators.series.panel import Panel, PanelRows
-from reservoir.estimators.series.tables import (
-    Division,
-    check_shape,
-    divide,
-    is_collection,
-    n_levels,
-)
+from reservoir.estimators.series.tables import Division, divide
 
 _FAULTS = (ValueError, TypeError)  # of data; other errors are faults of programs
 
@@ -267,7 +262,7 @@ def _calendar_of(table: Any, like: Calendar) -> Calendar:
     try:
         return Calendar.of("y", table, like)
     except _FAULTS:
-        index = index_of(table) if hasattr(table, "iloc") and n_levels(table) == 1 else None
+        index = index_of(table) if n_levels(table) == 1 else None
     if index is None or like.numbered or (kind_of(index) or "") != like.kind:
         return like
     index = index[index.notna()]

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._tables.frames import columns_of, is_polars, n_dimensions, with_columns
 from reservoir._typing import Array
 from reservoir._validation.index import plain_name
-from reservoir.estimators.series.tables import columns_of, is_polars, n_dimensions, some
+from reservoir.estimators.series.tables import some
 
 # for each column its categories in their order, None if it contains numbers; empty if all do
 Categories = tuple[tuple[Any, ...] | None, ...]
@@ -58,7 +59,7 @@ def as_numbers(name: str, table: Any, known: Categories, id_place: int | None = 
         else:
             label = columns[place].name if n_dimensions(table) == 2 else None
             changed[place] = _numbers(name, label, columns[place], labels)
-    return _with_columns(table, changed) if changed else table
+    return with_columns(table, changed) if changed else table
 
 
 def indicators(values: Array, known: Categories) -> Array:
@@ -196,21 +197,3 @@ def _numbers(name: str, label: Any, column: Any, known: tuple[Any, ...]) -> Arra
             )
         found[row] = number[value]
     return found
-
-
-def _with_columns(table: Any, changed: dict[int, Array]) -> Any:
-    """Return a copy of a table with other values in some columns, which are given by number."""
-    if is_polars(table):
-        import polars as pl
-
-        if len(table.shape) == 1:
-            return pl.Series(table.name, changed[0])
-        return table.with_columns(
-            pl.Series(table.columns[place], values) for place, values in changed.items()
-        )
-    if table.ndim == 1:
-        return type(table)(changed[0], index=table.index, name=table.name)
-    copied = table.copy(deep=False)
-    for place, values in changed.items():
-        copied.isetitem(place, values)
-    return copied

@@ -11,23 +11,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._saving import saved
+from reservoir._tables.frames import (
+    check_shape,
+    column_values,
+    is_collection,
+    is_polars,
+    library_of,
+    n_dimensions,
+    n_levels,
+    stacked,
+    take_columns,
+    take_rows,
+)
 from reservoir._typing import Array
 from reservoir._validation.index import kind_of, numbers_of, plain_name, show
 from reservoir._validation.kinds import check_readable
 from reservoir.estimators.series.calendar import Calendars
 from reservoir.estimators.series.column_types import ColumnType, as_pandas
 from reservoir.estimators.series.panel import Panel
-from reservoir.estimators.series.tables import (
-    check_shape,
-    is_collection,
-    is_pandas,
-    is_polars,
-    n_dimensions,
-    n_levels,
-    place_of,
-    repeated,
-    some,
-)
+from reservoir.estimators.series.tables import place_of, repeated, some
 
 Errors = dict[Any, Exception]  # by id
 
@@ -98,7 +100,7 @@ class LongTable:
         if time_column is None and not chosen:
             found = sequence_column is not None and hasattr(y, "columns") and n_levels(y) == 1
             label = _label(y, "sequence_column", sequence_column) if found else None
-            return cls(_kind_of(y), id_type=_type_of(y, label), level_types=_types_of_levels(y))
+            return cls(library_of(y), id_type=_type_of(y, label), level_types=_types_of_levels(y))
         if chosen and exog is not None:
             raise ValueError(
                 f"exog was given, but with target_column={target_column!r} known inputs are the "
@@ -128,7 +130,7 @@ class LongTable:
             check_one_table("exog", exog, time_column)
             known = tuple(each for each in _labels_of("exog", exog) if each not in roles)
         types = _type_of(y, ids), _type_of(y, time), _types_of_levels(y)
-        return cls(_kind_of(y), labels, ids, time, targets, known, chosen, *types)
+        return cls(library_of(y), labels, ids, time, targets, known, chosen, *types)
 
     @property
     def id_place(self) -> int | None:
@@ -171,9 +173,9 @@ class LongTable:
         wanted = [*self._id_label, *self.targets]
         if self.time is None:
             places = self._places(name, y, self.labels)
-            rows = _take(y, [places[each] for each in wanted])
+            rows = take_columns(y, [places[each] for each in wanted])
             if self.chosen:
-                exog = _take(y, [places[each] for each in known]) if self.known else None
+                exog = take_columns(y, [places[each] for each in known]) if self.known else None
             return rows, exog
         table = self._grouped(name, y, self.labels, errors)
         rows = table[wanted]
@@ -217,7 +219,7 @@ class LongTable:
             if not self.chosen:
                 return exog
             places = self._places("exog", exog, wanted)
-            return _take(exog, [places[each] for each in wanted])
+            return take_columns(exog, [places[each] for each in wanted])
         errors: Errors = {}
         table = self._grouped("exog", exog, [*self._roles, *self.known], errors)[wanted]
         _raise_of(errors, panel)
@@ -247,10 +249,10 @@ class LongTable:
             return rows, exog
         if self.time is None:
             places = self._places("exog", exog, self.known)
-            later = _take(exog, [places[each] for each in self.known])
+            later = take_columns(exog, [places[each] for each in self.known])
         else:
             later = self._grouped("exog", exog, [self.time, *self.known])[[*self.known]]
-        return rows, _stacked(known, later)
+        return rows, stacked([known, later])
 
     @property
     def _id_label(self) -> list[Any]:
@@ -294,10 +296,10 @@ class LongTable:
         import pandas as pd
 
         places, columns = self._places(name, table, needed), as_pandas(table)
-        given = columns.iloc[:, places[self.time]]
+        given = take_columns(columns, places[self.time])
         codes, ids = np.zeros(len(given), dtype=int), None
         if self.ids is not None:
-            codes, ids = pd.factorize(columns.iloc[:, places[self.ids]])
+            codes, ids = pd.factorize(take_columns(columns, places[self.ids]))
             if (codes < 0).any():
                 raise ValueError(
                     f"{name} has no id in row {int(np.argmax(codes < 0))} of column {self.ids!r} "
@@ -313,8 +315,9 @@ class LongTable:
             errors.setdefault(plain_name(ids[codes[row]]), error)
         times = _times(name, self.time, given)
         order = np.lexsort((numbers_of(times), codes))
-        rows = columns.iloc[order, [places[each] for each in needed if each != self.time]]
-        rows.columns = pd.Index([each for each in needed if each != self.time], tupleize_cols=False)
+        wanted = [each for each in needed if each != self.time]
+        rows = take_rows(take_columns(columns, [places[each] for each in wanted]), order)
+        rows.columns = pd.Index(wanted, tupleize_cols=False)
         return rows.set_axis(times[order].rename(self.time), axis=0)
 
     def _parts(self, table: Any) -> dict[Any, Any]:
@@ -323,7 +326,7 @@ class LongTable:
             return {0: table}
         found = table[self.ids].astype(object).to_numpy()
         begins = [0, *(np.flatnonzero(found[1:] != found[:-1]) + 1).tolist(), len(found)]
-        return {plain_name(found[begin]): table.iloc[begin:end] for begin, end in pairwise(begins)}
+        return {plain_name(found[i]): take_rows(table, slice(i, j)) for i, j in pairwise(begins)}
 
     def _check_times(
         self, exog: Any, due: Mapping[Any, Any], whose: str, errors: Errors | None = None
@@ -388,7 +391,7 @@ class LongTable:
         if self.ids is not None:
             ids = [each for each in panel.ids for _ in range(n_rows // len(panel))]
             columns[self.ids] = self._typed(self.id_type, ids)
-            made = made.iloc[:, 1:]
+            made = take_columns(made, slice(1, None))
         times = Calendars(panel.calendars).following(n_rows)
         return self._assembled(columns, times, made)
 
@@ -405,8 +408,8 @@ class LongTable:
         columns[self.time] = self._typed(self.time_type, times)
         points = {f"{each} forecast": each for each in self.targets}
         for i, label in enumerate(values.columns):
-            name = " ".join(map(str, label)) if values.columns.nlevels > 1 else label
-            columns[points.get(name, name)] = values.iloc[:, i].to_numpy()
+            name = " ".join(map(str, label)) if len(values.columns.names) > 1 else label
+            columns[points.get(name, name)] = column_values(values, i)
         if self.kind == "polars":
             import polars as pl
 
@@ -437,13 +440,9 @@ class LongTable:
         if is_polars(made):
             column = self.id_type.restored(made[made.columns[place]].to_list())
             return made.with_columns(column.alias(made.columns[place]))
-        column = self.id_type.restored(made.iloc[:, place].tolist())
+        column = self.id_type.restored(take_columns(made, place).tolist())
         made.isetitem(place, column.set_axis(made.index))
         return made
-
-
-def _kind_of(table: Any) -> str:
-    return "pandas" if is_pandas(table) else "polars" if is_polars(table) else "array"
 
 
 def check_one_table(name: str, table: Any, time_column: Any) -> None:
@@ -493,26 +492,6 @@ def _types_of_levels(table: Any) -> tuple[ColumnType, ...]:
         return ()
     outer = zip(table.index.levels[:-1], table.index.names, strict=False)
     return tuple(ColumnType.of_pandas(level.dtype, plain_name(name)) for level, name in outer)
-
-
-def _take(table: Any, places: list[int]) -> Any:
-    """Return columns of a table of any library, by number."""
-    if is_pandas(table):
-        return table.iloc[:, places]
-    if is_polars(table):
-        return table.select([table.columns[i] for i in places])
-    return np.asarray(table)[:, places]
-
-
-def _stacked(first: Any, second: Any) -> Any:
-    """Return the rows of two tables of one library, one after the other."""
-    if is_pandas(first):
-        import pandas as pd
-
-        return pd.concat([first, second])
-    if is_polars(first):
-        return first.vstack(second)
-    return np.concatenate([first, np.asarray(second)])
 
 
 def _raise_of(errors: Errors, panel: Panel) -> None:

@@ -11,6 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._saving import saved
+from reservoir._tables.frames import (
+    bool_columns,
+    check_shape,
+    dtype_of,
+    is_collection,
+    n_dimensions,
+    n_levels,
+)
 from reservoir._typing import Array
 from reservoir._validation import caller_level, index_of
 from reservoir._validation.index import show
@@ -33,13 +41,7 @@ from reservoir.estimators.series.known_inputs import (
 from reservoir.estimators.series.tables import (
     KINDS,
     Division,
-    bool_columns,
-    check_shape,
     divide,
-    dtype_of,
-    is_collection,
-    n_dimensions,
-    n_levels,
     name_of_series,
     place_of,
     read_values,

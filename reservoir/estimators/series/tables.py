@@ -10,15 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._tables.frames import (
+    bool_columns,
+    check_shape,
+    columns_of,
+    is_collection,
+    is_pandas,
+    n_dimensions,
+    n_levels,
+    take_columns,
+    take_rows,
+)
 from reservoir._tables.reading import as_floats, as_table
 from reservoir._typing import Array
 from reservoir._validation.index import is_plain, plain_name
-from reservoir._validation.kinds import (
-    check_dense,
-    check_has_rows,
-    check_readable,
-    is_polars,
-)
 from reservoir._validation.order import check_levels
 from reservoir._validation.plain import as_finite
 
@@ -94,15 +99,9 @@ class Division:
         """Return some of the series in the container that was divided, one after the other."""
         if self.by_id:
             rows = np.concatenate([self.rows[i] for i in which])
-            if not is_pandas(given):
-                return given[rows]
-            part = given.iloc[rows]
-            return part.reset_index(drop=True) if self.numbered else part
+            return self._unnumbered(take_rows(given, rows))
         if self.kind == "columns":
-            columns = [self.ids[i] for i in which]
-            if is_polars(given):
-                return given.select(columns)
-            return given.iloc[:, list(which)] if is_pandas(given) else np.asarray(given)[:, which]
+            return take_columns(given, list(which))
         return given[list(which)] if isinstance(given, np.ndarray) else [given[i] for i in which]
 
     @property
@@ -114,9 +113,10 @@ class Division:
         """Return the table of one series."""
         if not self.by_id:
             return self.whole[i]
-        if not is_pandas(self.whole):
-            return self.whole[self.rows[i]]
-        part = self.whole.iloc[self.rows[i]]
+        return self._unnumbered(take_rows(self.whole, self.rows[i]))
+
+    def _unnumbered(self, part: Any) -> Any:
+        """Return some rows of a table without the numbers that they had in the whole table."""
         return part.reset_index(drop=True) if self.numbered else part
 
     @property
@@ -184,19 +184,17 @@ def divide(name: str, y: Any, sequence_column: Any = None) -> Division:
 
 def _by_columns(name: str, y: Any) -> Division:
     """Divide a table into its columns."""
-    if is_polars(y):
-        return Division("columns", tuple(y.columns), y.get_columns())
-    n_columns = np.shape(y)[1]
-    if not is_pandas(y):
-        return Division("columns", tuple(range(n_columns)), np.asarray(y).T)
-    ids = [plain_name(each) for each in y.columns]
+    columns = columns_of(y)
+    if not columns:
+        return Division("columns", tuple(range(np.shape(y)[1])), np.asarray(y).T)
+    ids = [plain_name(each.name) for each in columns]
     twice = repeated(ids)
     if twice:
         raise ValueError(
             f"{name} has the column {twice[0]!r} twice, but column names must be unique, since "
             "they are the ids of series. Rename one of the two."
         )
-    return Division("columns", tuple(ids), [y.iloc[:, i] for i in range(n_columns)])
+    return Division("columns", tuple(ids), columns)
 
 
 def _by_levels(name: str, y: Any) -> Division:
@@ -222,19 +220,14 @@ def _by_column(name: str, y: Any, sequence_column: Any) -> Division:
             f"{name} has no column besides the column of ids, but at least 1 column of values is "
             "needed."
         )
-    id_name, dated = None, False
-    if is_polars(y):
-        id_name = y.columns[place]
-        found, whole = y[id_name].to_list(), y.drop(id_name)
-    elif is_pandas(y):
-        id_name = plain_name(y.columns[place])
-        column = y.iloc[:, place]
-        found = column.astype(object).where(column.notna(), None).tolist()
-        whole = y.iloc[:, [i for i in range(y.shape[1]) if i != place]]
+    whole = take_columns(y, [i for i in range(np.shape(y)[1]) if i != place])
+    columns, dated = columns_of(y), False
+    id_name = plain_name(columns[place].name) if columns else None
+    if is_pandas(y):
+        found = columns[place].astype(object).where(columns[place].notna(), None).tolist()
         dated = not is_plain(y.index, np.zeros(1, dtype=int))
     else:
-        table = np.asarray(y)
-        found, whole = table[:, place].tolist(), np.delete(table, place, axis=1)
+        found = columns[place].to_list() if columns else np.asarray(y)[:, place].tolist()
     column = np.empty(len(found), dtype=object)
     column[:] = found
     missing = np.array([each is None for each in found]) | (column != column)
@@ -304,76 +297,6 @@ def some(names: Sequence[Any]) -> str:
     return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
 
 
-def is_collection(values: Any) -> bool:
-    """Whether `values` contains several tables; a list of lists of numbers is one table."""
-    if isinstance(values, np.ndarray):
-        one = values.dtype == object and values.ndim == 1 and len(values) > 0
-        return (values.ndim == 3 and len(values) > 0) or (one and _has_rows(values[0]))
-    if not isinstance(values, (list, tuple)) or not len(values):
-        return False
-    first = values[0]
-    if isinstance(first, (list, tuple)):
-        return len(first) > 0 and isinstance(first[0], (list, tuple))
-    return _has_rows(first)
-
-
-def _has_rows(item: Any) -> bool:
-    kind = type(item)  # a LazyFrame of polars warns if it is asked for its columns
-    return getattr(item, "ndim", 0) > 0 or hasattr(kind, "to_frame") or hasattr(kind, "columns")
-
-
-def dtype_of(table: Any) -> str:
-    """Return the dtype of forecasts: "float32" if all columns have this dtype, else "float64"."""
-    dtypes = getattr(table, "dtypes", None)
-    if dtypes is None or np.ndim(dtypes) == 0:
-        dtypes = [getattr(table, "dtype", "float64")]
-    return "float32" if {str(each).lower() for each in dtypes} == {"float32"} else "float64"
-
-
-def columns_of(table: Any) -> list[Any]:
-    """Return the columns of a table of pandas or polars, or a Series itself; none of an array."""
-    if is_polars(table):
-        return [table] if len(table.shape) == 1 else table.get_columns()
-    if not is_pandas(table):
-        return []
-    return [table] if table.ndim == 1 else [table.iloc[:, i] for i in range(table.shape[1])]
-
-
-def bool_columns(table: Any) -> Array:
-    """Return for each column of a table whether its values are bool; some of them may be missing.
-
-    The table, whose values were checked, is an array, a list, or of pandas or polars.
-    """
-    columns = columns_of(table)
-    if not columns:
-        rows = np.asarray(table)
-        columns = list(rows.reshape(len(rows), -1).T)
-    return np.array([_is_bool(column) for column in columns])
-
-
-def _is_bool(column: Any) -> bool:
-    if is_polars(column):
-        return str(column.dtype) == "Boolean"
-    if column.dtype != object:
-        return column.dtype.kind == "b"
-    # bool with gaps: pandas makes a column of objects of it
-    values = column.to_numpy(object, na_value=None) if is_pandas(column) else column
-    there = [each for each in values if not _is_missing(each)]
-    return len(there) > 0 and all(isinstance(each, (bool, np.bool_)) for each in there)
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether a Python object is None, NA, NaT or NaN."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float) and value != value
-
-
-def n_levels(table: Any) -> int:
-    """Return the number of levels of the index of a table; 1 if it has none."""
-    return getattr(getattr(table, "index", None), "nlevels", 1) if is_pandas(table) else 1
-
-
 def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
     """Return the values of a series as a new float64 array of shape (n_samples, n_columns).
 
@@ -387,42 +310,3 @@ def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
     rows = np.array(rows.reshape(len(rows), -1), dtype=np.float64, order="C")
     names = list(table.columns) if hasattr(table, "columns") else None
     return as_finite(name, rows, np.float64, names, allow_nan=allow_nan)
-
-
-def is_pandas(table: Any) -> bool:
-    """Whether a table is a pandas Series or DataFrame."""
-    return hasattr(table, "iloc")
-
-
-def n_dimensions(table: Any) -> int | None:
-    """Return the number of axes of a table; None if its rows differ in length."""
-    shape = getattr(table, "shape", None)
-    if shape is not None:
-        return len(shape)
-    try:
-        return int(np.ndim(table))
-    except ValueError:
-        return None
-
-
-def check_shape(name: str, table: Any) -> None:
-    """Check that a table has rows in memory, one or two axes, and is not empty.
-
-    What is no table (None, a number, text, a dict, an iterator, sparse, masked or on disk) is a
-    TypeError or, where `check_has_rows` says so, a ValueError, as are wrong shapes.
-    """
-    # a pandas table with sparse columns is read like any other
-    (check_readable if is_pandas(table) else check_dense)(name, table)
-    n_axes = n_dimensions(table)
-    check_has_rows(name, table, "(n_samples,) or (n_samples, n_columns)")
-    if n_axes is None:
-        as_table(name, table)  # raises
-    shape = tuple(getattr(table, "shape", None) or np.shape(table))
-    if n_axes not in (1, 2):
-        raise ValueError(
-            f"{name} has the shape {shape}, but (n_samples,) or (n_samples, n_columns) is needed: "
-            "one row for each time step. Reshape it."
-        )
-    if 0 in shape:
-        what = "rows (n_samples=0)" if shape[0] == 0 else "columns"
-        raise ValueError(f"{name} has no {what}; its shape is {shape}. Give at least one.")
