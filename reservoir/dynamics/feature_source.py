@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -22,8 +22,7 @@ _STEADY_STEPS = 10_000
 Block = tuple[int, Array, Array]  # first row, features, state after the block
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """Options of a run of a source over one sequence, which wrappers pass on.
 
     `teacher`, (n_samples, n_fed_back), is the previous output that each step receives if outputs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -58,7 +58,7 @@ class TimedReservoir(SourceWrapper):
         if len(dt):
             self.clock.require_later(times[0], state[-1])
         units = state[:-1].astype(self.dtype, copy=False)
-        return self._channels(rows), units, times, replace(run, engine="auto", dt=dt)
+        return self._channels(rows), units, times, run._replace(engine="auto", dt=dt)
 
     def _channels(self, rows: Array) -> Array:
         return self.clock.channels(rows).astype(self.dtype, copy=False)
