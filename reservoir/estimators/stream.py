@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import itertools
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ from reservoir._typing import Array
 from reservoir._validation import advising, caller_level, check_number, check_switch
 from reservoir.estimators.reporting import restored_on_error
 from reservoir.estimators.session import Session
+from reservoir.readouts.contract import KeepsWeights
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class NewRows:
     follows: bool
 
 
-class SessionLearner(ABC):
+class SessionLearner(KeepsWeights):
     """Online learner of a session, with all that it has learned.
 
     A learner contains only arrays and plain objects, so that it can be saved. It never contains the
@@ -66,19 +67,6 @@ class SessionLearner(ABC):
 
         `complete` states whether the last rows that the session has run over were learned from.
         """
-
-    @property
-    def forgetting(self) -> float:
-        """Factor by which each row multiplies the weights of all earlier rows."""
-        raise AttributeError(self._without("forgetting"))
-
-    @forgetting.setter
-    def forgetting(self, value: float) -> None:
-        raise AttributeError(self._without("forgetting"))
-
-    def forget(self, factor: float) -> None:
-        """Multiply the weights of all rows so far by `factor`."""
-        raise TypeError(self._without("forget"))
 
     def _without(self, what: str) -> str:
         return (

@@ -281,7 +281,28 @@ class Readout(ABC):
         )
 
 
-class RowLearner(ABC):
+class KeepsWeights(ABC):
+    """Factors of the weights of earlier rows, which raise in a learner that keeps no weights."""
+
+    @property
+    def forgetting(self) -> float:
+        """Factor, which can be set, by which each new row multiplies earlier rows' weights."""
+        raise AttributeError(self._without("forgetting"))
+
+    @forgetting.setter
+    def forgetting(self, value: float) -> None:
+        raise AttributeError(self._without("forgetting"))
+
+    def forget(self, factor: float) -> None:
+        """Multiply the weights of all rows so far by `factor`."""
+        raise TypeError(self._without("forget"))
+
+    @abstractmethod
+    def _without(self, what: str) -> str:
+        """Return the message of a learner that has no `what`."""
+
+
+class RowLearner(KeepsWeights):
     """Online learner: a fitted readout that continues to learn in a session.
 
     It shares no data with the estimator from which it was created, and contains only arrays and
@@ -309,12 +330,12 @@ class RowLearner(ABC):
             Converts targets to the targets that a custom readout is fitted on.
         """
 
-    def sample(  # noqa: B027 (most keep no rows)
+    def sample(
         self, numbers: Array, features: Array, targets: Array, weights: Array | None
     ) -> None:
         """Inspect rows after learning from them, as `Readout.sample` does."""
 
-    def separate(self) -> None:  # noqa: B027 (most do not use the previous rows)
+    def separate(self) -> None:
         """Start a new sequence: the next rows do not follow the previous ones."""
 
     @abstractmethod
@@ -327,19 +348,6 @@ class RowLearner(ABC):
 
         This learner must not be used again.
         """
-
-    @property
-    def forgetting(self) -> float:
-        """Factor, which can be set, by which each new row multiplies earlier rows' weights."""
-        raise AttributeError(self._without("forgetting"))
-
-    @forgetting.setter
-    def forgetting(self, value: float) -> None:
-        raise AttributeError(self._without("forgetting"))
-
-    def forget(self, factor: float) -> None:
-        """Multiply the weights of all rows so far by `factor`."""
-        raise TypeError(self._without("forget"))
 
     def _without(self, what: str) -> str:
         return (

@@ -21,7 +21,7 @@ from reservoir.loops.loop_design import NetworkPlan, Trajectories
 from reservoir.loops.network_trial import EnsembleRun, Member, run_ensemble, states_at
 from reservoir.series_models.bands import Bands
 from reservoir.series_models.candidates import Candidate, candidates_for
-from reservoir.series_models.ensemble import Ensemble
+from reservoir.series_models.ensemble import Ensemble, Learned, learn
 from reservoir.series_models.lags import LagSource
 from reservoir.series_models.outliers import LastRows, OddValues
 from reservoir.series_models.series_data import Bounds, SeriesData
@@ -55,6 +55,18 @@ class Settings(NamedTuple):
     keep_odd: bool
     candidates: Callable[[SeriesData, int], list[Candidate]] = candidates_for
     reaches_farther: bool = False
+
+    def learn(self, data: SeriesData) -> Learned:
+        """Compare models on a series, and fit the models of the average."""
+        return learn(
+            data,
+            n_networks=self.n_networks,
+            n_steps=self.horizon,
+            widths=self.widths,
+            seed=self.seed,
+            report=self.report,
+            candidates=self.candidates,
+        )
 
 
 @dataclass(frozen=True)

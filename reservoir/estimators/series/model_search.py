@@ -39,7 +39,7 @@ from reservoir.estimators.series.season_check import warn_of_season
 from reservoir.loops.loop_design import NetworkPlan
 from reservoir.series_models.bands import Bands
 from reservoir.series_models.candidates import costs_of
-from reservoir.series_models.ensemble import Learned, best_of, learn, mean_if_no_worse, table_of
+from reservoir.series_models.ensemble import Learned, best_of, mean_if_no_worse, table_of
 from reservoir.series_models.gaps import fill_gaps
 from reservoir.series_models.mean_of_rows import may_be_independent
 from reservoir.series_models.outliers import LastRows
@@ -301,20 +301,8 @@ def fit_statistics(
     data: SeriesData, scale: Scale, ending: LastRows, settings: Settings
 ) -> tuple[StatisticalFit, Learned]:
     """Find and fit the average of models that forecasts a series best."""
-    learned = _learn(data, settings)
+    learned = settings.learn(data)
     return _fit_of(learned, data, scale, ending, settings), learned
-
-
-def _learn(data: SeriesData, settings: Settings) -> Learned:
-    return learn(
-        data,
-        n_networks=settings.n_networks,
-        n_steps=settings.horizon,
-        widths=settings.widths,
-        seed=settings.seed,
-        report=settings.report,
-        candidates=settings.candidates,
-    )
 
 
 def _fit_of(
@@ -389,9 +377,8 @@ def _networks_are_better(data: SeriesData, settings: Settings, assumed: str) -> 
     searched = settings._replace(report=progress.of_networks)
     fit, _ = fit_networks([values[:first]], known, searched, data.possible)
     by_networks = fit.from_origins(values, data.known[: data.n_rows], origins, n_steps)
-    learned = settings._replace(report=progress.of_models)
-    ensemble = _learn(data.until(first), learned).ensemble
-    by_models = ensemble.forecast(data.with_room(data.n_rows + n_steps), origins, n_steps)
+    learned = settings._replace(report=progress.of_models).learn(data.until(first))
+    by_models = learned.ensemble.forecast(data.with_room(data.n_rows + n_steps), origins, n_steps)
     return confirms(by_networks, by_models, followed, horizons, assumed)
 
 

@@ -11,7 +11,7 @@ from reservoir._typing import Array
 from reservoir._validation import caller_level
 from reservoir.estimators.reporting import not_reported
 from reservoir.estimators.series.fits import Settings
-from reservoir.series_models.ensemble import Learned, learn
+from reservoir.series_models.ensemble import Learned
 from reservoir.series_models.series_data import SeriesData, spread_of
 
 _FEWEST = 40  # rows; in fewer, noise seems to repeat
@@ -34,15 +34,8 @@ def warn_of_season(which: str, data: SeriesData, learned: Learned, settings: Set
     if data.n_rows < _FEWEST or explained < _EXPLAINED:
         return
     followed = learned.rolling.followed
-    seasonal = learn(
-        replace(data, seasons=(float(period),)),
-        n_networks=settings.n_networks,
-        n_steps=followed.shape[1],
-        widths=settings.widths,
-        seed=settings.seed,
-        report=not_reported,
-        candidates=settings.candidates,
-    )
+    same = settings._replace(horizon=followed.shape[1], report=not_reported)
+    seasonal = same.learn(replace(data, seasons=(float(period),)))
     scale = spread_of(data.values)
     scale[scale == 0] = 1.0
     # with five periods or more, the season does not change the origins of forecasts

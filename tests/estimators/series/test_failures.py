@@ -9,7 +9,7 @@ import pytest
 pd = pytest.importorskip("pandas")
 
 from reservoir import ESNForecaster, load, save  # noqa: E402
-from reservoir.estimators.series import model_search  # noqa: E402
+from reservoir.estimators.series.fits import Settings  # noqa: E402
 
 pytestmark = pytest.mark.both_engines
 
@@ -197,16 +197,16 @@ def test_a_table_with_other_columns_fails_wherever_it_is():
 
 @pytest.mark.one_engine
 def test_errors_within_a_fit(monkeypatch):
-    original = model_search._learn
+    original = Settings.learn
 
-    def learn(data, settings):
+    def learn(settings, data):
         if data.values.max() == 100:
             raise ValueError("overflow")
         if data.values.max() == 200:
             raise KeyError("fault of a program")
-        return original(data, settings)
+        return original(settings, data)
 
-    monkeypatch.setattr(model_search, "_learn", learn)
+    monkeypatch.setattr(Settings, "learn", learn)
     one, other = good(1), good(2)
     wrong = one.where(np.arange(N) != 5, 100.0)
     model, _ = fitted(quick(), [one, wrong, other])
