@@ -85,11 +85,17 @@ class Forecaster(Protocol):
         """
 
         def warm_up(i: int, begin: int, end: int, state: Array) -> Array:
-            return self.warm_up(Sequences((sequences.arrays[i][begin:end],), "table"), state)[1][0]
+            teacher = None if targets is None else targets[i][begin:end]
+            return self.state_after(sequences.arrays[i][begin:end], teacher, state)
 
-        return states_before(
-            places, self.starts("zeros" if as_in_training else None, sequences), warm_up
-        )
+        return states_before(places, self._first_states(sequences, as_in_training), warm_up)
+
+    def state_after(self, rows: Array, targets: Array | None, state: Array) -> Array:
+        """Return the state after rows; `targets` are fed back in these rows."""
+        return self.warm_up(Sequences((rows,), "table"), state)[1][0]
+
+    def _first_states(self, sequences: Sequences, as_in_training: bool) -> list[Array]:
+        return self.starts("zeros" if as_in_training else None, sequences)
 
     def readout_path(self, alphas: Sequence[float]) -> list[Any] | None:
         """Return the readouts for other values of `alpha`; None if each requires training again."""
@@ -187,26 +193,8 @@ class Predictor(Forecaster):
         """Return the state after rows; `targets` are fed back in these rows."""
         return self.run_over(Sequences((rows,), "table"), [state])[1][0]
 
-    def states_at(
-        self,
-        places: Sequence[tuple[int, int]],
-        sequences: Sequences,
-        targets: Sequence[Array] | None = None,
-        *,
-        as_in_training: bool = True,
-    ) -> list[Array]:
-        """Return the state before each (sequence, row) of a teacher-forced run.
-
-        By default runs start as in training, otherwise as in `predict`.
-        """
-
-        def warm_up(i: int, begin: int, end: int, state: Array) -> Array:
-            teacher = None if targets is None else targets[i][begin:end]
-            return self.state_after(sequences.arrays[i][begin:end], teacher, state)
-
-        return states_before(
-            places, self.starts(None, sequences, as_in_training=as_in_training), warm_up
-        )
+    def _first_states(self, sequences: Sequences, as_in_training: bool) -> list[Array]:
+        return self.starts(None, sequences, as_in_training=as_in_training)
 
     @property
     def end(self) -> Array | None:
