@@ -86,7 +86,7 @@ def test_splits_sequences_and_workers_change_nothing(augment):
     np.testing.assert_allclose(once.coef_, ridge.coef_, rtol=0, atol=1e-7)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("augment", KINDS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_forecast_is_the_loop_by_hand(augment, dtype):

@@ -100,6 +100,7 @@ def loop_by_hand(source, coef, intercept, state, output, exog, hold=lambda y: y)
     return np.array(said), np.concatenate([*past[len(past) - n :], units])
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("n_outputs", [0, 1])
 def test_a_loop_is_the_loop_by_hand(engine, n_outputs):

@@ -41,6 +41,7 @@ def simple(loops, weights, activation, leak, extra, n_steps=N_STEPS):
     return states, V.copy(), D, start
 
 
+@pytest.mark.fast_cases(24)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("leaky", [False, True])

@@ -437,6 +437,7 @@ def test_hidden_variables_select_radial_units_unless_lags_suffice():
     assert isinstance(chosen.plan, NetworkPlan)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n_rows", [2500, 3500])
 def test_own_networks_keep_their_size_on_long_series(n_rows):
     data = standardised(henon(n_rows, random_state=0))

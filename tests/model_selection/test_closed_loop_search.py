@@ -121,7 +121,7 @@ CASES = {
 }
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("strategy", ["recycle", "holdout", "rolling"])
 @pytest.mark.parametrize("case", CASES)
 def test_scores_are_those_of_a_naive_search(case, strategy):

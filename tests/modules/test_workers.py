@@ -144,7 +144,7 @@ def check_place(place, alone, backend, **options):
 FORKING = "ignore:This process .* is multi-threaded, use of fork:DeprecationWarning"
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(6)
 @pytest.mark.usefixtures("small_batches")
 @pytest.mark.filterwarnings(FORKING)
 @pytest.mark.parametrize("backend", ["sequential", "threading", "multiprocessing"])

@@ -110,6 +110,7 @@ def test_legends_in_small_axes_are_short_and_in_full_ones_need_no_search():
     assert full.get_legend()._loc == 1  # upper right
 
 
+@pytest.mark.fast_cases(12)
 @pytest.mark.parametrize("name", plotting.__all__)
 def test_line_kw_reaches_the_subject_and_misspelt_names_leave_no_figure(name):
     if name in ("parameter_map", "states", "closed_loop_search", "backtest", "horizon_errors"):
@@ -257,6 +258,7 @@ def unknown_truth():
     return result
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("draw", GAPS.values(), ids=GAPS)
 def test_a_gap_leaves_the_rest_of_the_curve(draw):
     ax = draw()

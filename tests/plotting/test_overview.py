@@ -266,6 +266,7 @@ def test_a_loop_that_diverges_ends_where_it_leaves_the_range():
     assert not told or issubclass(told[0].category, RuntimeWarning)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("topology", ["random_sparse", "ring"])
 def test_of_large_networks_the_largest_eigenvalues_are_drawn_if_they_are_found(
     topology, monkeypatch

@@ -171,6 +171,7 @@ def test_any_split_is_one_fit_saved_between(solver, forgetting, weighted, tmp_pa
     assert np.abs(other.alpha_scores_ / whole.alpha_scores_ - 1).max() > 0.01
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("washout", [0, 5])
 def test_sequences_are_no_neighbours(washout, n_jobs):

@@ -204,7 +204,7 @@ def errors_ahead(sums, H, y, n_blocks=20, block=50):
     return fixed.min(), chosen, said, np.median(picks), np.median(by_count)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n_features", [60, 150])
 @pytest.mark.parametrize("kind", KINDS)
 def test_penalties_are_chosen_by_what_is_remembered(kind, n_features, global_random_seed):
@@ -476,7 +476,7 @@ def test_the_rows_kept_for_probabilities_are_the_latest(forgetting):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-300)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cuts", [(700,), (1, 2, 3, 40, 1100), tuple(range(900, 1000))])
 def test_a_classifier_forgets_in_any_split(cuts, tmp_path):
     X, y = sine_square(1200, random_state=0)

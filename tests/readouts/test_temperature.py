@@ -22,7 +22,7 @@ def columns_of(labels, n_classes):
     return 2.0 * (labels[:, None] == np.arange(n_classes)) - 1
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("temperature", [0.05, 0.4, 1.0, 3.0])
 def test_a_known_temperature_is_found(temperature, global_random_seed):
     n, found = 3000, []

@@ -29,6 +29,7 @@ def without_fields(value, names):
     return {key: without_fields(each, names) for key, each in value.items()}
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("search", ["series", [{"n_units": 10}]])
 def test_forecasters_without_later_fields_are_read(search, tmp_path):
     model = ESNForecaster(search=search, n_networks=1, random_state=0).fit(SERIES, SERIES**2)

@@ -128,6 +128,7 @@ def test_zeros_and_constants():
     assert odd_in(sales) is None
 
 
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize("kind", ["level", "seasonal", "walk", "counts", "steps"])
 @pytest.mark.parametrize("c", [1e-3, 1e3, 1e6])
 def test_the_level_does_not_matter(kind, c, global_random_seed):

@@ -200,7 +200,7 @@ def test_theorem_3_holds_for_adversarial_patterns(seed):
         assert np.ptp(follow(STARTS, drive, -gain, leak)) < 1e-6
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("gain", [5.0, 8.0, 20.0])
 @pytest.mark.parametrize("side", [-1, 1])
 def test_theorem_4_logistic_units(gain, side):

@@ -90,7 +90,7 @@ def worst_step(rng, reservoir, half, certificate, n_steps=60):
 def test_no_sequence_of_lengths_shrinks_differences_more_slowly_than_the_rate(kind, steps):
     rng = np.random.default_rng([len(kind), int(steps[1])])
     methods, closest = [], 0.0
-    for _ in range(40):
+    for _ in range(28):
         reservoir, half = draw(rng, kind)
         names = ("auto", "max_norm", "two_norm", "lyapunov") if kind == "equal" else ("auto",)
         certificate = certify(
@@ -104,7 +104,7 @@ def test_no_sequence_of_lengths_shrinks_differences_more_slowly_than_the_rate(ki
             methods.append(certificate.method)
     expected = {"max_norm", "two_norm", "lyapunov"} if kind == "equal" else {"max_norm"}
     assert set(methods) == expected
-    assert len(methods) >= 12
+    assert len(methods) >= 8
     assert closest > 0.9  # the attack comes near what is proved
 
 

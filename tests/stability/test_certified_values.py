@@ -146,7 +146,7 @@ def test_an_offset_of_the_drive_does_what_a_bias_does():
 
 
 def test_the_margin_widens_the_drive():
-    res, low, high = weights(1)
+    res, low, high = weights(1, n=14)
     bias = stable_bias(res.W, low, high, margin=0.25, random_state=0)
     assert certify(replace(res, bias=bias), 1.5 * low, 1.5 * high).holds
     bare = stable_bias(res.W, low, high, random_state=0)
@@ -247,11 +247,11 @@ costly = pytest.mark.filterwarnings('ignore:bias="stable" found a bias that cost
 
 def test_build_reservoir_makes_stable_biases():
     options = {"spectral_radius": 1.4, "bias": "stable", "random_state": 3}
-    res = build_reservoir(20, 2, drive_bounds=(-0.3, 0.3), **options)
+    res = build_reservoir(14, 2, drive_bounds=(-0.3, 0.3), **options)
     assert certify(res, -0.3, 0.3).holds
     with pytest.warns(UserWarning, match="a bias that costs memory"):
         by_inputs = build_reservoir(
-            20, 2, drive_bounds=lambda made: drive_range(made, -1.0, 1.0), **options
+            14, 2, drive_bounds=lambda made: drive_range(made, -1.0, 1.0), **options
         )
     assert certify(by_inputs, *drive_range(by_inputs, -1.0, 1.0)).holds
     assert (res.W != by_inputs.W).nnz == 0

@@ -344,11 +344,11 @@ def test_a_bias_that_costs_memory_is_warned_of():
 def test_a_bias_that_brings_memory_is_not_warned_of():
     options = {"spectral_radius": 1.8, "input_scaling": 0.2, "bias_scaling": 0.0}
     options |= {"random_state": 0}
-    drawn = build_reservoir(40, 1, **options)
+    drawn = build_reservoir(24, 1, **options)
     bounds = drive_range(drawn, -1, 1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        res = build_reservoir(40, 1, bias="stable", drive_bounds=bounds, **options)
+        res = build_reservoir(24, 1, bias="stable", drive_bounds=bounds, **options)
     assert caught == []
     assert np.abs(res.bias).mean() > 1
     assert estimated_memory(res, uniform(-1, 1)) > estimated_memory(drawn, uniform(-1, 1))

@@ -205,7 +205,7 @@ def test_distances_in_an_array_are_answered_one_by_one():
 
 
 def test_sparse_weights_and_float32_give_the_same():
-    res = build_reservoir(30, 1, spectral_radius=1.3, input_scaling=0.2, random_state=0)
+    res = build_reservoir(16, 1, spectral_radius=1.3, input_scaling=0.2, random_state=0)
     low, high = drive_range(res, -1.0, 1.0)
     res = replace(res, bias=stable_bias(res.W, low, high, random_state=0))
     steps = certify(res, low, high).steps_to(0.1)

@@ -198,6 +198,7 @@ def test_leading_multipliers_of_a_product_that_vanishes(monkeypatch):
     assert cycle.stable
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n_units", [30, 250])
 def test_newton_finds_the_unstable_cycle_of_a_linear_network(n_units):
     # x = M x + m has one solution, repelling here; the transient must be left out

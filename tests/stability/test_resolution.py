@@ -42,6 +42,7 @@ def lasting(res, n_steps=2000, seed=0, drive=1.0, engine="auto"):
     return float(np.ptp([states[n_steps // 2 :] for states in runs], axis=0).max())
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.both_engines
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_certified_delay_line_keeps_what_rounding_makes(dtype):

@@ -187,6 +187,7 @@ def test_five_systems_that_drift_and_five_that_do_not():
 # -------------------------------------------------------------------------- the window after fit
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("washout", [30, 380])
 def test_after_fit_the_window_holds_its_last_rows(washout):
     X, Y = system(0)

@@ -261,6 +261,7 @@ def test_norms_are_those_of_the_product_of_step_jacobians():
     np.testing.assert_allclose(shifted, expected[:20], atol=1e-10)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("gain", [1e-30, 1e30])
 def test_norms_neither_underflow_nor_overflow(gain):
     cell = SimpleCell(3, "identity")

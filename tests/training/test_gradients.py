@@ -41,7 +41,7 @@ from reservoir.training.rtrl import rtrl_gradient, rtrl_start
 pytestmark = pytest.mark.both_engines
 
 
-@pytest.mark.fast_cases(9)
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize("output, loss", PAIRS)
 @pytest.mark.parametrize("cell", CELL_LIST.values(), ids=CELL_LIST)
 def test_bptt_is_the_gradient_for_every_cell_output_and_loss(cell, output, loss):

@@ -198,6 +198,7 @@ def test_batches_of_unequal_size_add_up_and_l2_is_on_the_diagonal():
         np.testing.assert_allclose(added[name], factor * of_v, atol=1e-13)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("loss", ["mae", "hinge"])
 def test_losses_without_a_curvature_raise(loss):
     ones = np.ones((1, 1))
@@ -291,13 +292,14 @@ def test_bad_parameters_raise(options, error):
         train_hessian_free(network, params, data, **options)
 
 
-def test_arguments_are_not_written_to():
-    for cell in CELLS.values():
-        network, params, data = problem(cell)
-        before = {name: array.copy() for name, array in params.items()}
-        train_hessian_free(network, params, data, max_iter=1)
-        for name, array in params.items():
-            np.testing.assert_array_equal(array, before[name])
+@pytest.mark.fast_cases(1)
+@pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
+def test_arguments_are_not_written_to(cell):
+    network, params, data = problem(cell)
+    before = {name: array.copy() for name, array in params.items()}
+    train_hessian_free(network, params, data, max_iter=1)
+    for name, array in params.items():
+        np.testing.assert_array_equal(array, before[name])
 
 
 def test_stopping_and_reports():
@@ -408,6 +410,7 @@ def test_settings_reach_the_solver(tmp_path):
             HessianFree(**bad)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("sizes", [{"gradient_size": 10}, {"curvature_size": 10}])
 def test_sequences_of_weight_zero_are_not_drawn(sizes):
     X, y = adding(60, length=(10, 14), random_state=0)

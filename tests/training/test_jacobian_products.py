@@ -203,6 +203,7 @@ def test_the_statistic_is_that_of_all_pairs():
     )
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n, n_bins", [(40, 2), (150, 4)])
 def test_size_for_pairs(n, n_bins):
     """Over 150 seeds; a permutation test is exact, the published threshold on the safe side."""
@@ -298,6 +299,7 @@ def test_table_b1():
     assert min(r.pvalue for r in found["narrow"]) > 0.1
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("beta, dependent", [(1e-4, True), (1.0, False)])
 def test_what_the_test_sees_is_how_far_vectors_are_disturbed(beta, dependent):
     """Hardly disturbed, both are one matrix again and again; much disturbed, neither is."""

@@ -74,7 +74,7 @@ def differences(network, params, batch, state):
     return grads
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("output, loss", PAIRS)
 @EVERY_CELL
 def test_the_exact_gradient(cell, output, loss):

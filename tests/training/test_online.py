@@ -74,7 +74,7 @@ def test_rtrl_in_any_split_is_one_call(cell, splits, n_outputs):
     assert parts.n_iter_ == len(splits) + 1
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("online", ["bptt", "least_squares"])
 @pytest.mark.parametrize("splits", [[20], [100, 140], list(range(20, 240, 20))])
@@ -86,7 +86,7 @@ def test_pieces_of_truncation_are_one_call(cell, online, splits):
     np.testing.assert_array_equal(parts.state_, whole.state_)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("online", METHODS)
 def test_one_row_at_a_time(online, global_random_seed):
     X, y = series(200, global_random_seed)
@@ -167,7 +167,7 @@ class TestSequences:
         parts = [series(n, seed=n) for n in (60, 100, 80)]
         return [X for X, _ in parts], [y for _, y in parts]
 
-    @pytest.mark.fast_cases(2)
+    @pytest.mark.fast_cases(1)
     def test_lists_tables_and_ids_are_the_same(self, online):
         Xs, ys = self.data()
         table, y, _ = stack_sequences(Xs, ys)
@@ -220,7 +220,7 @@ def test_the_state_is_kept_while_weights_stand_still(online):
 # -------------------------------------------------------------------------- after fit
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("online", METHODS)
 @pytest.mark.parametrize("cell", CELLS)
 def test_it_continues_after_fit(online, cell):

@@ -201,7 +201,7 @@ def test_first_steps_by_hand():
     )
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_all_reach_the_minimum_of_a_quadratic(name):
     rates = {"adadelta": None, "sgd": 0.1, "momentum": 0.05, "nesterov": 0.05, "adagrad": 0.5}

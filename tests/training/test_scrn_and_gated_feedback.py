@@ -281,7 +281,7 @@ def test_the_seed_makes_the_network(cell):
     assert not np.array_equal(one, another)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
 def test_labels_of_ragged_sequences(cell):
     labels = np.where(Y[:, 0] > np.median(Y), "high", "low")

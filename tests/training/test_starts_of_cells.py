@@ -289,13 +289,14 @@ def test_labels_at_every_step_keep_random_weights():
     clf.set_params(init="least_squares").fit(inputs, labels)  # who asks for it gets it
 
 
-def test_one_target_per_sequence_tries_the_starts():
+@pytest.mark.fast_cases(1)
+@pytest.mark.parametrize("cell", [stacked("rnn", "rnn"), bidirectional("rnn")], ids=["up", "both"])
+def test_one_target_per_sequence_tries_the_starts(cell):
     inputs, _ = problem(0, (8,) * 12)
     ends = np.array([X[-3:, 0].sum() for X in inputs])
     given = {**FAST, "init": "auto", "max_iter": 1, "target": "last", "initial_state": "zeros"}
-    for cell in (stacked("rnn", "rnn"), bidirectional("rnn")):
-        rnn = RNNRegressor(cell=cell, **given).fit(inputs, ends)
-        assert set(rnn.start_results_["init"]) == {"least_squares", "esn", "orthogonal"}
+    rnn = RNNRegressor(cell=cell, **given).fit(inputs, ends)
+    assert set(rnn.start_results_["init"]) == {"least_squares", "esn", "orthogonal"}
 
 
 def test_loops_of_a_stack_are_tried():

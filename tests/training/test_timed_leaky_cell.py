@@ -172,6 +172,7 @@ def test_equal_steps_change_nothing_and_units_of_time_do_not_matter():
     np.testing.assert_allclose(in_seconds, in_days, rtol=0, atol=1e-5)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("online", ["bptt", "least_squares"])
 def test_chunks_and_sessions_continue_over_a_gap(online):
     times, u, y = timed()
@@ -236,6 +237,7 @@ def test_where_a_run_starts():
     np.testing.assert_array_equal(again, rnn.predict(X[:50], initial_state="steady"))
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("target", ["step", "last"])
 def test_labels(target):
     rng = np.random.default_rng(0)

@@ -135,7 +135,7 @@ def test_lbfgs(cell):
     assert single.best_loss_ < single.loss_curve_[0]
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 @pytest.mark.parametrize("output", ["identity", "tanh", "logistic"])
 def test_least_squares(cell, output):
@@ -241,7 +241,7 @@ def test_the_loss_of_a_batch_is_that_of_its_sequences(cell, last, weighted):
     np.testing.assert_allclose(done.losses[1], by_hand(network, done.params, data), rtol=1e-12)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("solver", ["adam", "lbfgs", "hessian_free"])
 def test_penalties_are_part_of_the_loss(solver):
     X, y = series()
@@ -479,7 +479,7 @@ def test_verbose_reports_a_line_per_epoch(solver, caplog):
     assert not caplog.records
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("solver", ["adam", "lbfgs", "least_squares", "hessian_free"])
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 def test_the_same_seed_gives_the_same_bits(solver, cell):

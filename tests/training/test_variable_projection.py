@@ -53,6 +53,7 @@ def drawn(network, seed=0):
 # ---------------------------------------------------------------------------- the objective
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
 @pytest.mark.parametrize("include_input", [False, True])
 def test_the_gradient_is_that_of_the_error_with_the_readout_solved_for(cell, include_input):
@@ -269,6 +270,7 @@ ROWS = np.random.default_rng(0).uniform(-1, 1, (60, 2))
 VALUES = ROWS[:, 0] * ROWS[:, 1]
 
 
+@pytest.mark.fast_cases(7)
 @pytest.mark.parametrize(
     "params",
     [
@@ -300,8 +302,7 @@ def test_auto_is_variable_projection_elsewhere(tmp_path):
         {"init": "esn"},
         {"init": esn},
         {"cell": "gru"},
-        {"early_stopping": True},
-        {"tol": 1e-3, "n_iter_no_change": 3},
+        {"early_stopping": True, "tol": 1e-3, "n_iter_no_change": 3},
         {"dtype": "float32", "include_input": True},
     ):
         rnn = small(**params).fit(ROWS, VALUES)

@@ -393,7 +393,7 @@ def chunks(esn, X, y, size, start=0, stop=70):
 
 
 @pytest.mark.filterwarnings("ignore:The readout has .* columns:UserWarning")
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 12, 45])
 @pytest.mark.parametrize("kind", CHUNKED)
 def test_chunks_of_any_length_follow_one_another(kind, size):
@@ -407,6 +407,7 @@ def test_chunks_of_any_length_follow_one_another(kind, size):
         chunks(esn, X, y, size, 130, 130 + size)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("zone", [None, "America/New_York"])
 def test_weeks_of_business_days_follow_one_another(zone):
     X, y = table(pd.bdate_range("2020-01-01", periods=120, tz=zone))
@@ -547,7 +548,7 @@ def test_frequencies_that_pandas_does_not_infer(kind, zone):
 HOLED = ["days", "hours", "seconds", "month ends", "quarters", "business days", "months"]
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("kind", HOLED)
 def test_one_gap_is_distinguished_from_other_irregularities(kind):
     X, y = table(REGULAR[kind])
@@ -643,7 +644,7 @@ CALENDARS = {
 }
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("kind", CALENDARS)
 @pytest.mark.parametrize("h", [1, 3, 5, 12])
 def test_targets_keep_their_dates_where_rows_are_cut_out(kind, h):
@@ -879,7 +880,7 @@ def test_frames_go_by_position_where_fit_saw_no_names():
 # ---------------------------------------------------------------- missing targets
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_scores_leave_out_missing_targets(seed):
     X, y = table(REGULAR["days"], seed)

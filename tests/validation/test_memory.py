@@ -198,6 +198,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.fast_cases(22)
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_does_not_fit_into_memory_raises(case, limit):
     ask, there, said = REFUSED[case]

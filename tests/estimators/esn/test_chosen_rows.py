@@ -129,7 +129,7 @@ RULES = {
 }
 
 
-@pytest.mark.fast_cases(8)
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("name", RULES)
 def test_any_split_is_one_fit_and_files_continue(name, tmp_path):
     X, Y = filtered(400)

@@ -109,6 +109,7 @@ def naive_errors(rows, alphas, **options):
     return np.array(errors)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.filterwarnings("ignore:The closed loop left the range")
 @pytest.mark.parametrize("by", ["alphas", "alpha"])
 def test_the_penalty_with_the_best_free_runs_is_chosen(by):

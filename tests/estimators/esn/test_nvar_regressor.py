@@ -259,7 +259,7 @@ def loop_by_hand(model, rows, n_steps, options, exog=None, clip=None, scale=None
     return np.array(said)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("options", KINDS)
 def test_a_forecast_is_the_loop_by_hand(options):
     series = lorenz(500, random_state=0) / 20
@@ -391,7 +391,7 @@ def test_all_digits_of_a_flow_without_noise(global_random_seed):
 # --- increments ----------------------------------------------------------------------------------
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("options", KINDS)
 def test_increments_are_a_ridge_about_the_input(options):
     inputs, targets = make_forecast_pairs(lorenz(400, random_state=0) / 20 + 1)

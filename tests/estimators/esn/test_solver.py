@@ -75,6 +75,7 @@ def test_without_noise_the_residual_is_smaller_by_orders_of_magnitude(flow):
     assert rms["qr"] < 1e-3 * rms["cholesky"]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_fit_equals_least_squares_on_stored_states(flow, weighted):
     X, y = flow

@@ -40,6 +40,7 @@ VARIANTS = {
 }
 
 
+@pytest.mark.fast_cases(9)
 @pytest.mark.parametrize("params", VARIANTS.values(), ids=VARIANTS)
 @pytest.mark.parametrize("n_outputs", [1, 2])
 class TestRegressor:

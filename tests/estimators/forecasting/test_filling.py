@@ -124,7 +124,7 @@ MODELS = {
 }
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", MODELS)
 def test_known_values_stay_and_all_is_filled(name, course):
     rows, force = course
@@ -236,6 +236,7 @@ def test_weights_of_one_gap(course):
     np.testing.assert_allclose(filled, [1.0, 3.0, 1.5], rtol=1e-6)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("gaps", [((0, 25), (200, 230)), ((120, 130), (480, 500))])
 def test_directions_and_units_do_not_matter(gaps, course):
     rows, force = course

@@ -31,7 +31,7 @@ def make(**params):
     return RNNRegressor(**options | params)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "params",
     [

@@ -69,7 +69,7 @@ def outputs_of(rnn, X, state=None):
 # -------------------------------------------------------------------------- sequences
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", CELLS)
 def test_every_container_trains_the_same_network(cell):
     Xs, ys = sequences()
@@ -303,7 +303,7 @@ def test_initial_states_as_arrays_enter_training():
         make(initial_state="first").fit(X, y)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("init", ["least_squares", "glorot"])
 def test_rows_of_weight_zero_drive_but_are_not_learned(cell, init):
@@ -409,7 +409,7 @@ def test_parameters_are_only_stored():
             cls().set_params(units=5)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_random_states_of_every_kind(seed):
     X, y = series(100)

@@ -249,7 +249,7 @@ class TestExtremes:
         with pytest.raises(ValueError, match="at least 2 rows with a target"):
             make(cell=cell, dtype=dtype, washout=1).fit(X[:2], y[:2])
 
-    @pytest.mark.fast_cases(2)
+    @pytest.mark.fast_cases(1)
     @pytest.mark.parametrize("init", ["least_squares", "glorot"])
     def test_constants(self, cell, dtype, init):
         for value in (0.0, 3.0):

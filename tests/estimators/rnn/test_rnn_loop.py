@@ -86,7 +86,7 @@ def problem(cell="rnn", n_sequences=1, exog=False, seed=0):
     return network, data, start(network, inputs, targets, n_draws=1, random_state=seed).params
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("n_sequences", [1, 3, 20])
 @pytest.mark.parametrize("exog", [False, True])

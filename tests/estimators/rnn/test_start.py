@@ -61,7 +61,7 @@ def test_every_name_is_a_start_of_its_own(cell, init):
     assert (rnn.best_loss_ < 0.9 * y.var()) == fitted
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", CELLS)
 def test_least_squares_is_no_worse_than_the_random_reservoir(cell, global_random_seed):
     X, y = series(seed=global_random_seed)

@@ -165,7 +165,7 @@ def test_the_trial_reports_its_result(caplog):
     assert f"continues from init={rnn.init_!r}" in caplog.text
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "options",
     [

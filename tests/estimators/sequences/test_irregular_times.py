@@ -238,9 +238,9 @@ def test_tables_with_ids_and_names(ids_first):
             20, time_column=column, sequence_column="case", random_state=0
         ).fit(table, y)
         np.testing.assert_array_equal(clf.predict_proba(table), expected)
-        found = channel_importance(clf, table, y, n_repeats=1, random_state=0)
-        assert found.importances_mean[found.names.index("day")] == 0
-        assert np.any(found.importances_mean != 0)
+    found = channel_importance(clf, table, y, n_repeats=1, random_state=0)
+    assert found.importances_mean[found.names.index("day")] == 0
+    assert np.any(found.importances_mean != 0)
     with pytest.raises(ValueError, match="the same column"):
         ESNSequenceClassifier(time_column="case", sequence_column="case").fit(table, y)
     with pytest.raises(ValueError, match=r"'when' is not among the feature names \['day'"):

@@ -116,7 +116,7 @@ def test_forecasts_have_the_precision_of_the_data():
     assert small().fit(pd.Series(single[:, 0])).forecast(3).dtype == np.float32
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("factor", [1e-200, 1e-12, 1e12, 1e200])
 def test_units_do_not_matter(factor, fitted):
     model = small().fit(factor * ORBIT)
@@ -439,7 +439,7 @@ def test_what_was_never_negative_is_not_forecast_so(global_random_seed):
 # --- parameters ----------------------------------------------------------------------------------
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n_networks", [1, 5])
 @pytest.mark.parametrize("noise", [0.0, 1.0])
 @pytest.mark.filterwarnings("ignore:In closed loop no network:UserWarning")

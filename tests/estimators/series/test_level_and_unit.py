@@ -54,7 +54,7 @@ def expected():
 
 
 @pytest.mark.filterwarnings("ignore:In closed loop no network")
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("factor", "distance"), CHANGES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_forecasts_do_not_depend_on_level_and_unit(kind, factor, distance, expected):

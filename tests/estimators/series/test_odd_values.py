@@ -131,7 +131,7 @@ def test_update_finds_what_fit_finds(chunk):
     np.testing.assert_allclose(after, expected, rtol=1e-9)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n_later", [1, 9, 10, 12, 40])
 def test_an_odd_value_remains_missing_when_later_rows_are_as_before(n_later):
     y, later = quiet(), quiet(n_later, seed=3)
