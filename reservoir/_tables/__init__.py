@@ -6,7 +6,6 @@ They hold the rows of all sequences, their ids, and the form of the container.
 from reservoir._tables.inputs import (
     check_enough_rows,
     plain_table,
-    read_one,
     read_series,
     read_whole_series,
 )
@@ -21,7 +20,6 @@ __all__ = [
     "check_leak_below_one",
     "column_number",
     "container_of",
-    "read_one",
     "plain_table",
     "read",
     "read_series",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from reservoir._tables.reading import as_table, container_of
+from reservoir._tables.reading import as_floats, as_table, column_number, container_of
 from reservoir._typing import Array
 from reservoir._validation.kinds import (
     check_dense,
@@ -17,6 +17,7 @@ from reservoir._validation.kinds import (
     check_readable,
     is_polars,
 )
+from reservoir._validation.plain import FILL, as_finite
 
 
 def is_pandas(table: Any) -> bool:
@@ -184,3 +185,24 @@ def check_moved(name: str, table: Any) -> None:
     check_shape(name, table)
     check_no_dates(name, table)
     check_not_complex(name, table)
+
+
+def read_one(
+    name: str, table: Any, *, allow_nan: bool = True, fill: str = FILL, **options: Any
+) -> Array:
+    """Return the values of one series as a new float64 array of shape (n_samples, n_columns).
+
+    Missing values (NaN, NA, None, null) become NaN, or raise without `allow_nan`, with the advice
+    `fill`. `options` are those of `check_numeric`.
+    """
+    check_shape(name, table)
+    rows = as_floats(name, as_table(name, table), **{"has_ids": True} | options)
+    rows = np.array(rows.reshape(len(rows), -1), dtype=np.float64, order="C")
+    names = list(table.columns) if hasattr(table, "columns") else None
+    return as_finite(name, rows, np.float64, names, if_nan=lambda _: fill, allow_nan=allow_nan)
+
+
+def place_of(name: str, table: Any, column: Any, parameter: str = "sequence_column") -> int:
+    """Return the number of the column that a parameter names, by default that of ids."""
+    names = getattr(table, "columns", None)
+    return column_number(parameter, column, names, np.shape(table)[1], name)

@@ -14,7 +14,7 @@ from reservoir._tables.sequences import Sequences
 from reservoir._tables.time_column import take_time_stamps
 from reservoir._typing import Array
 from reservoir._validation.kinds import check_readable, check_without_labels
-from reservoir._validation.plain import FILL, in_dtype
+from reservoir._validation.plain import in_dtype
 from reservoir._validation.scalars import caller_level
 from reservoir._validation.times import read_times
 
@@ -116,18 +116,6 @@ def read_whole_series(
         return sequences
     names = getattr(estimator, "feature_names_in_", None)
     return take_time_stamps(sequences, time_column, names, sequence_column)
-
-
-def read_one(name: str, values: Any, *, allow_nan: bool = False, fill: str = FILL) -> Array:
-    """Return the rows of one series as float64, with as many axes as the user passed: 1 or 2."""
-    found = read(name, values, ndim=1, dtype=np.float64, allow_nan=allow_nan, fill=fill)
-    if found.container != "table" or len(found) > 1:
-        raise ValueError(
-            f"{name} contains {len(found)} series, but one is needed, of shape (n_samples,) or "
-            "(n_samples, n_columns). Pass them one by one."
-        )
-    (rows,) = found.arrays
-    return rows[:, 0] if len(np.shape(values)) == 1 else rows
 
 
 _FILL_SERIES = "Fill it first, for instance by interpolation. Dropping the step would shift time."

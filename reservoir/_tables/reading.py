@@ -24,7 +24,6 @@ from reservoir._validation.order import check_levels
 from reservoir._validation.plain import FILL, as_finite
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
-_IDS = "Give each row the id of its sequence, or omit such rows."
 _STEPS = "(n_samples, n_features), one row per time step"
 _SERIES = "(n_steps, n_channels), or (n_steps,) for one channel"
 
@@ -40,21 +39,20 @@ def read(
     fill: str = FILL,
     cut: bool = False,
     least_columns: int = 1,
-    ndim: int = 2,
 ) -> Sequences:
     """Read data of any container once: the rows, the ids of their sequences, and its form.
 
     A row of a 2-D array without ids is a step (`rows="steps"`), or a series of one column
-    ("series": items of a list may be 1-D, too); `ndim=1` lets one series be 1-D. NaN passes if
-    `allow_nan`; `fill` is the advice for it, and `cut` that for padding. Values have the dtype
-    `dtype`, by default float32 if the data have, else float64.
+    ("series": items of a list may be 1-D, too). NaN passes if `allow_nan`; `fill` is the advice for
+    it, and `cut` that for padding. Values have the dtype `dtype`, by default float32 if the data
+    have, else float64.
     """
     _check_rows(name, data)
     kind = container_of(data, rows, name)
     if sequence_column is not None or has_levels(data):
         values, found = _with_ids(name, data, sequence_column, kind)
     elif kind in ("table", "rows"):
-        values, found = _one(name, data, kind, least_columns, ndim)
+        values, found = _one(name, data, kind, least_columns)
     elif kind == "array":
         values, found = _stack(name, data)
     else:
@@ -149,13 +147,11 @@ def _with_ids(name: str, data: Any, column: Any, kind: str) -> tuple[Array, Sequ
     return values, Sequences(parts, "table", ids, columns=columns, id_place=place)
 
 
-def _one(name: str, data: Any, kind: str, least_columns: int, ndim: int) -> tuple[Array, Sequences]:
+def _one(name: str, data: Any, kind: str, least_columns: int) -> tuple[Array, Sequences]:
     """Read one table without ids: one sequence, or a series in each row."""
     data = as_table(name, data)
-    if len(data.shape) == 1 == ndim:
-        data = data.to_frame() if hasattr(data, "to_frame") else data[:, None]
     _check_shape(name, data.shape, least_columns)
-    values = as_floats(name, data, has_ids=ndim == 1)
+    values = as_floats(name, data)
     columns = tuple(getattr(data, "columns", ()))
     lengths = [len(values)] if kind == "table" else [values.shape[1]] * len(values)
     values = values if kind == "table" else values.reshape(-1, 1)
@@ -276,17 +272,14 @@ def ids_of_rows(name: str, data: Any, column: Any) -> tuple[Array, tuple[Any, ..
     if column is None:
         check_levels(name, data)
         codes = np.array(data.index.codes[:-1])
-        missing = (codes < 0).any(axis=0)
-        where = f"The index of {name} contains NaN in place of an id"
+        check_ids(name, (codes < 0).any(axis=0))
         changes = (np.diff(codes, axis=1) != 0).any(axis=0)
     else:
         names = list(data.columns) if hasattr(data, "columns") else None
-        place = column_number("sequence_column", column, names, data.shape[1])
+        place = column_number("sequence_column", column, names, data.shape[1], name)
         ids, missing = _column_of_ids(data, place)
-        where = f"{name} contains NaN in the id column {place}"
-        changes = None if missing.any() else ids[1:] != ids[:-1]
-    if missing.any():
-        raise ValueError(f"{where}, first in row {int(np.argmax(missing))}. {_IDS}")
+        check_ids(name, missing, column)
+        changes = ids[1:] != ids[:-1]
     begins = np.append(0, np.flatnonzero(changes) + 1)
     each = tuple(data.index.droplevel(-1)[begins].to_numpy() if column is None else ids[begins])
     if len(set(each)) < len(each):
@@ -297,6 +290,16 @@ def ids_of_rows(name: str, data: Any, column: Any) -> tuple[Array, tuple[Any, ..
             "time, and do not shuffle rows when you split."
         )
     return np.append(begins, len(data)), each, place
+
+
+def check_ids(name: str, missing: Any, column: Any = None) -> None:
+    """Raise if the id of a row is missing in a column, or in the index without one."""
+    if missing.any():
+        of = "of its index" if column is None else f"of column {column!r}"
+        raise ValueError(
+            f"{name} has no id in row {int(np.argmax(missing))} {of} (NaN). Give each row the id "
+            "of its sequence, or drop such rows."
+        )
 
 
 def _column_of_ids(data: Any, place: int) -> tuple[Array, Array]:
@@ -367,28 +370,33 @@ def _padding_advice(rows: Array) -> str | None:
     )
 
 
-def column_number(parameter: str, column: Any, names: Any, n_columns: int) -> int:
-    """Return the position of a column of X, from 0; a negative number counts from the last one.
+def column_number(parameter: str, column: Any, names: Any, n_columns: int, name: str = "X") -> int:
+    """Return the position of a column of a table; a negative number counts from the last one.
 
-    `parameter` refers to the column by its number or name; `names` are those of all columns of X,
-    None if they have none.
+    `parameter` refers to the column by its number or name; `names` are those of all columns, None
+    if they have none. `name` is the name of the table in messages.
     """
     if isinstance(column, str):
         known = [] if names is None else list(names)
         if not known:
             raise ValueError(
-                f"{parameter}={column!r} is a name, but X has no feature names. Use the column's "
-                "number, or pass a DataFrame."
+                f"{parameter}={column!r} is a name, but {name} has no column names. Use the "
+                "column's number, or pass a DataFrame."
             )
         if column not in known:
             raise ValueError(
-                f"{parameter}={column!r} is not among the feature names {known}. Use one of "
-                "these names, or the column's number."
+                f"{parameter}={column!r} is not in {name}; its columns are {some(known)}. Use one "
+                "of these names, or the column's number."
             )
         return known.index(column)
     if isinstance(column, bool) or not isinstance(column, numbers.Integral):
-        raise TypeError(f"{parameter} must be an int or a feature name; got {column!r}.")
+        raise TypeError(f"{parameter} must be an int or a column name; got {column!r}.")
     number = int(column)
     if not -n_columns <= number < n_columns:
-        raise ValueError(f"{parameter}={number} is outside X, which has {n_columns} columns.")
+        raise ValueError(f"{parameter}={number} is outside {name}, which has {n_columns} columns.")
     return number % n_columns
+
+
+def some(names: Sequence[Any]) -> str:
+    """Return the first five names as a string."""
+    return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")

@@ -335,9 +335,9 @@ class TestRefusals:
         [
             (3, ValueError, "outside X, which has 3 columns"),
             (-4, ValueError, "outside X"),
-            ("run", ValueError, "no feature names"),
-            (1.0, TypeError, "an int or a feature name"),
-            (True, TypeError, "an int or a feature name"),
+            ("run", ValueError, "no column names"),
+            (1.0, TypeError, "an int or a column name"),
+            (True, TypeError, "an int or a column name"),
         ],
     )
     def test_columns_that_are_not_there(self, data, column, kind, message):
@@ -349,7 +349,7 @@ class TestRefusals:
         X, y, _ = stack_sequences(*data)
         X[100, 0] = np.nan
         with pytest.raises(
-            ValueError, match=r"NaN in the id column 0, first in row 100\. Give each row the id"
+            ValueError, match=r"no id in row 100 of column .* Give each row the id"
         ):
             ESNRegressor(sequence_column=0).fit(X, y)
 
@@ -376,5 +376,5 @@ def test_a_missing_id_in_a_multiindex_raises(ids, twice):
     index = pd.MultiIndex.from_arrays([rows[0], *rows] if twice else rows)
     X = pd.DataFrame({"x": np.arange(15.0)}, index)
     for model in (ESNRegressor(5), ESNSequenceClassifier(5)):
-        with pytest.raises(ValueError, match=r"index of X contains NaN in place of an id.*row 5"):
+        with pytest.raises(ValueError, match=r"X has no id in row 5 of its index"):
             model.fit(X, np.arange(15) % 2)

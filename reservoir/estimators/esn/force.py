@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from reservoir._tables import Sequences, check_enough_rows, read_one, read_series
+from reservoir._tables import Sequences, check_enough_rows, read_series
+from reservoir._tables.frames import read_one
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import (
     as_generator,

@@ -11,8 +11,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from reservoir._tables import read_one
-from reservoir._tables.frames import is_pandas
+from reservoir._tables.frames import is_pandas, n_dimensions, n_levels, read_one
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import (
     check_choice,
@@ -219,7 +218,7 @@ def fill_gaps(
     check_choice("weights", weights, ("error", "distance"))
     min_rows = check_count("min_rows", min_rows, minimum=2)
     n_context = check_count("n_context", n_context)
-    rows = read_one("y", y, allow_nan=True).copy()
+    rows = _rows("y", y, allow_nan=True)
     index = index_of(y)
     if index is not None:
         check_order("y", index, np.array([0]), continues=True)
@@ -347,9 +346,19 @@ def _reversed(rows: Array | None) -> Array | None:
     return None if rows is None else rows[::-1]
 
 
+def _rows(name: str, values: Any, *, allow_nan: bool) -> Array:
+    """Return the values of one series, with as many axes as the user passed."""
+    rows = read_one(name, values, allow_nan=allow_nan, fill="All of its rows must be known.")
+    if n_levels(values) > 1:
+        raise ValueError(
+            f"The index of {name} has several levels, but one series is needed. Pass one by one."
+        )
+    return rows[:, 0] if n_dimensions(values) == 1 else rows
+
+
 def _known_rows(name: str, values: Any, n_rows: int | None = None) -> Array:
     """Return rows without missing values; 2-D if a number of rows is given."""
-    rows = read_one(name, values, fill="All of its rows must be known.")
+    rows = _rows(name, values, allow_nan=False)
     if n_rows is None:
         return rows
     if len(rows) != n_rows:

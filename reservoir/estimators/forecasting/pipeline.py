@@ -14,7 +14,8 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from reservoir._tables import Sequences, container_of, read
+from reservoir._tables import Sequences, container_of
+from reservoir._tables.frames import read_one
 from reservoir._typing import Array
 from reservoir.dynamics.fed_back import as_limits, changed
 from reservoir.estimators.forecasting.predictor import Forecaster, forecaster_of
@@ -454,11 +455,9 @@ class Layout:
             exog = in_order_of_fit(name, exog, names)
         if 0 in wanted and np.shape(exog) == wanted:
             return np.zeros(wanted)
-        found = read(name, exog, ndim=1, dtype=np.float64, fill="All of its rows must be known.")
-        rows = np.concatenate(found.arrays)
-        if found.container != "table" or rows.shape != wanted:
-            got = np.shape(exog) if found.container == "table" else f"{len(found)} tables"
-            raise ValueError(f"{name} must have shape {wanted}{why}; got {got}.")
+        rows = read_one(name, exog, allow_nan=False, fill="All of its rows must be known.")
+        if rows.shape != wanted:
+            raise ValueError(f"{name} must have shape {wanted}{why}; got {np.shape(exog)}.")
         return rows
 
     def end_of_training(self, exog: Array, initial_state: Any) -> tuple[Array, Array]:

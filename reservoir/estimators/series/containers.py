@@ -10,10 +10,10 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._tables.frames import check_shape, dtype_of, is_collection, library_of, n_dimensions
+from reservoir._tables.reading import some
 from reservoir._typing import Array
 from reservoir._validation.index import plain_name
 from reservoir.estimators.series.calendar import Calendar, Calendars
-from reservoir.estimators.series.tables import some
 
 
 @saved

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from reservoir._tables.frames import columns_of, is_polars, n_dimensions, with_columns
+from reservoir._tables.reading import some
 from reservoir._typing import Array
 from reservoir._validation.index import plain_name
-from reservoir.estimators.series.tables import some
 
 # for each column its categories in their order, None if it contains numbers; empty if all do
 Categories = tuple[tuple[Any, ...] | None, ...]

@@ -19,17 +19,19 @@ from reservoir._tables.frames import (
     library_of,
     n_dimensions,
     n_levels,
+    place_of,
     stacked,
     take_columns,
     take_rows,
 )
+from reservoir._tables.reading import check_ids, some
 from reservoir._typing import Array
 from reservoir._validation.index import kind_of, numbers_of, plain_name, show
 from reservoir._validation.kinds import check_readable
 from reservoir.estimators.series.calendar import Calendars
 from reservoir.estimators.series.column_types import ColumnType, as_pandas
 from reservoir.estimators.series.panel import Panel
-from reservoir.estimators.series.tables import place_of, repeated, some
+from reservoir.estimators.series.tables import repeated
 
 Errors = dict[Any, Exception]  # by id
 
@@ -300,11 +302,7 @@ class LongTable:
         codes, ids = np.zeros(len(given), dtype=int), None
         if self.ids is not None:
             codes, ids = pd.factorize(take_columns(columns, places[self.ids]))
-            if (codes < 0).any():
-                raise ValueError(
-                    f"{name} has no id in row {int(np.argmax(codes < 0))} of column {self.ids!r} "
-                    "(NaN). Give this row an id, or drop it."
-                )
+            check_ids(name, codes < 0, self.ids)
         for row in np.flatnonzero(given.isna()).tolist():
             error = ValueError(
                 f"{name} has no time in row {row} of column {self.time!r} (NaN). Fill it, or drop "

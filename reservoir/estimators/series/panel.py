@@ -18,7 +18,9 @@ from reservoir._tables.frames import (
     is_collection,
     n_dimensions,
     n_levels,
+    place_of,
 )
+from reservoir._tables.reading import some
 from reservoir._typing import Array
 from reservoir._validation import caller_level, index_of
 from reservoir._validation.index import show
@@ -38,15 +40,7 @@ from reservoir.estimators.series.known_inputs import (
     check_n_tables,
     fill_known,
 )
-from reservoir.estimators.series.tables import (
-    KINDS,
-    Division,
-    divide,
-    name_of_series,
-    place_of,
-    read_values,
-    some,
-)
+from reservoir.estimators.series.tables import KINDS, Division, divide, name_of_series, read_values
 
 
 class PanelRows(NamedTuple):

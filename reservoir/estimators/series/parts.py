@@ -12,13 +12,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._tables.frames import is_collection
+from reservoir._tables.reading import some
 from reservoir._validation import is_same
 from reservoir._validation.index import plain_name
 from reservoir.estimators.series.checks import read_coverages
 from reservoir.estimators.series.failures import Failures, Known, completed
 from reservoir.estimators.series.fits import Fit
 from reservoir.estimators.series.panel import Panel
-from reservoir.estimators.series.tables import some
 from reservoir.series_models.ensemble import labels_of
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,14 +17,15 @@ from reservoir._tables.frames import (
     is_pandas,
     n_dimensions,
     n_levels,
+    place_of,
+    read_one,
     take_columns,
     take_rows,
 )
-from reservoir._tables.reading import as_floats, as_table
+from reservoir._tables.reading import check_ids
 from reservoir._typing import Array
 from reservoir._validation.index import is_plain, plain_name
 from reservoir._validation.order import check_levels
-from reservoir._validation.plain import as_finite
 
 KINDS = {
     "one": "one series",
@@ -201,10 +201,7 @@ def _by_levels(name: str, y: Any) -> Division:
     """Divide a table by all levels of its index but the last."""
     check_levels(name, y, fewest=MIN_VALUES)
     codes = np.array(y.index.codes[:-1])
-    missing = (codes < 0).any(axis=0)
-    if missing.any():
-        row = int(np.argmax(missing))
-        raise ValueError(f"The index of {name} has no id in row {row} (NaN). Give this row an id.")
+    check_ids(name, (codes < 0).any(axis=0))
     outer = y.index.droplevel(-1)
     begins = _begins((codes[:, 1:] != codes[:, :-1]).any(axis=0))
     ids, rows = _groups(name, outer[begins].tolist(), begins, len(y), dated=True)
@@ -231,30 +228,10 @@ def _by_column(name: str, y: Any, sequence_column: Any) -> Division:
     column = np.empty(len(found), dtype=object)
     column[:] = found
     missing = np.array([each is None for each in found]) | (column != column)
-    if missing.any():
-        row = int(np.argmax(missing))
-        raise ValueError(f"{name} has no id in row {row} of column {sequence_column!r} (NaN).")
+    check_ids(name, missing, sequence_column)
     begins = _begins(column[1:] != column[:-1])
     ids, rows = _groups(name, column[begins].tolist(), begins, len(column), dated=dated)
     return Division("long", ids, whole, rows, id_name=id_name, id_place=place)
-
-
-def place_of(name: str, y: Any, column: Any, parameter: str = "sequence_column") -> int:
-    """Return the number of the column that a parameter names, by default that of ids."""
-    n_columns = np.shape(y)[1]
-    if isinstance(column, str):
-        names = list(getattr(y, "columns", ()))
-        if column not in names:
-            having = f"its columns are {some(names)}" if names else "it has no column names"
-            raise ValueError(f"{parameter}={column!r} is not in {name}; {having}.")
-        return names.index(column)
-    if isinstance(column, bool) or not isinstance(column, numbers.Integral):
-        raise TypeError(f"{parameter} must be an int or a column name; got {column!r}.")
-    if not -n_columns <= column < n_columns:
-        raise ValueError(
-            f"{parameter}={column} is out of range for {name}, which has {n_columns} columns."
-        )
-    return int(column) % n_columns
 
 
 def _begins(changes: Array) -> Array:
@@ -292,21 +269,12 @@ def repeated(names: Sequence[Any]) -> list[Any]:
     return [each for each, n in Counter(names).items() if n > 1]
 
 
-def some(names: Sequence[Any]) -> str:
-    """Return the first five names as a string."""
-    return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
-
-
 def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
     """Return the values of a series as a new float64 array of shape (n_samples, n_columns).
 
     Missing values (NaN, NA, None, null) become NaN, or raise without `allow_nan`. The last word of
     `name` is the parameter. The table has no column of ids.
     """
-    check_shape(name, table)
     remedy = _ON_EXOG if name.split()[-1] == "exog" else _ON_TEXT
-    data = as_table(name, table)
-    rows = as_floats(name, data, remedy=remedy, dates=_ADVICE_ON_DATES, numerals=False)
-    rows = np.array(rows.reshape(len(rows), -1), dtype=np.float64, order="C")
-    names = list(table.columns) if hasattr(table, "columns") else None
-    return as_finite(name, rows, np.float64, names, allow_nan=allow_nan)
+    options: Any = {"remedy": remedy, "dates": _ADVICE_ON_DATES, "numerals": False}
+    return read_one(name, table, allow_nan=allow_nan, **options)

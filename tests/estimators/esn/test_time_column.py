@@ -321,7 +321,7 @@ def test_the_column_that_overflows_is_the_users():
         ({"feedback": True}, "time_column=1 cannot be combined with feedback=True"),
         ({"washout": "measured"}, 'time_column=1 cannot be combined with washout="measured"'),
         ({"time_column": 3}, "time_column=3 is outside X, which has 3 columns"),
-        ({"time_column": "day"}, "time_column='day' is a name, but X has no feature names"),
+        ({"time_column": "day"}, "time_column='day' is a name, but X has no column names"),
         ({"time_step": 0.0}, r"time_step=0\.0 must be finite and in \(0, inf\)"),
         ({"time_step": "mean"}, "time_step='mean'"),
     ],

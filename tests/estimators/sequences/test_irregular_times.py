@@ -243,7 +243,7 @@ def test_tables_with_ids_and_names(ids_first):
     assert np.any(found.importances_mean != 0)
     with pytest.raises(ValueError, match="the same column"):
         ESNSequenceClassifier(time_column="case", sequence_column="case").fit(table, y)
-    with pytest.raises(ValueError, match=r"'when' is not among the feature names \['day'"):
+    with pytest.raises(ValueError, match=r"'when' is not in X; its columns are 'day'"):
         ESNSequenceClassifier(time_column="when").fit(frames, y)
     dated = [frame.assign(day=pd.to_datetime(frame["day"], unit="D")) for frame in frames]
     with pytest.raises(TypeError, match=r"'day'.*for time_column, the hours since a fixed date"):
@@ -264,9 +264,9 @@ def test_stacked_arrays_and_regression():
         (0, lambda rows: rows[::-1], ValueError, "Times must increase within a sequence"),
         (0, lambda rows: rows[:, :1], ValueError, "no column except the column of times"),
         (3, lambda rows: rows, ValueError, "time_column=3 is outside X, which has 3 columns"),
-        ("day", lambda rows: rows, ValueError, "'day' is a name, but X has no feature names"),
-        (0.5, lambda rows: rows, TypeError, "time_column must be an int or a feature name"),
-        (True, lambda rows: rows, TypeError, "time_column must be an int or a feature name"),
+        ("day", lambda rows: rows, ValueError, "'day' is a name, but X has no column names"),
+        (0.5, lambda rows: rows, TypeError, "time_column must be an int or a column name"),
+        (True, lambda rows: rows, TypeError, "time_column must be an int or a column name"),
         (
             0,
             lambda rows: np.c_[[1, 2, 5, 5, 6], rows[:5, 1:]],

@@ -306,7 +306,7 @@ TABLE = long_table(np.random.default_rng(0), known=False)
     [
         ({}, {"target_column": "z"}, "target_column='z' is not in y; its columns are 'y', 'shop'"),
         ({}, {"target_column": "ds"}, "column 'ds' has two roles"),
-        ({}, {"target_column": 7}, "target_column=7 is out of range for y, which has 3 columns"),
+        ({}, {"target_column": 7}, "target_column=7 is outside y, which has 3 columns"),
         ({"ds": TABLE["ds"].astype(str)}, {}, r"'2020-01-01' .*by pd\.to_datetime"),
         ({"ds": TABLE["ds"] - MONTHS[0]}, {}, r"durations by dt\.total_seconds\(\)"),
         ({"ds": TABLE["ds"].where(TABLE.index != 3)}, {}, "no time in row 3 of column 'ds'"),

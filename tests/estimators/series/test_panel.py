@@ -229,15 +229,15 @@ def same_dates():
     [
         (long_table(), "id", ValueError, "id 'a' occurs again in row 2 of y"),
         (long_table(), "shop", ValueError, "'shop' is not in y; its columns are 'id', 'y'"),
-        (long_table(), 2, ValueError, "out of range for y, which has 2 columns"),
+        (long_table(), 2, ValueError, "outside y, which has 2 columns"),
         (long_table(), 1.5, TypeError, "int or a column name"),
-        (VALUES, "id", ValueError, "it has no column names"),
+        (VALUES, "id", ValueError, "y has no column names"),
         (long_table()[["id"]], "id", ValueError, "no column besides"),
         (long_table().replace("b", None), "id", ValueError, "no id in row 1"),
         ([VALUES, VALUES], 0, ValueError, "sequence_column=0 is a column of ids"),
         (same_dates(), 0, ValueError, "sequence_column=0 is a column of ids"),
         (same_dates(), None, ValueError, "index of y has 2020-02-29 twice"),
-        (without_an_id(), None, ValueError, "index of y has no id in row 2"),
+        (without_an_id(), None, ValueError, "y has no id in row 2 of its index"),
         ({"a": VALUES}, None, TypeError, r"list\(y\.values\(\)\).*pd\.concat\(y\)"),
         ([VALUES, VALUES[:, :1]], None, ValueError, "series 1 of y has 1 columns"),
         (
