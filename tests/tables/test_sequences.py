@@ -348,9 +348,7 @@ class TestRefusals:
     def test_ids_that_are_nan(self, data):
         X, y, _ = stack_sequences(*data)
         X[100, 0] = np.nan
-        with pytest.raises(
-            ValueError, match=r"no id in row 100 of column .* Give each row the id"
-        ):
+        with pytest.raises(ValueError, match=r"no id in row 100 of column .* Give each row the id"):
             ESNRegressor(sequence_column=0).fit(X, y)
 
     def test_both_ways_at_once(self, data):
