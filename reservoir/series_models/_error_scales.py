@@ -13,7 +13,8 @@ from reservoir._typing import Array
 # Prior of the growth beyond validated horizons, and its weight in squared logarithms of horizons.
 WALKING = (0.5, 0.1)  # exponent of a random walk, with the weight of two or three horizons
 GROWING = (1.0, 2.0)  # errors of trends, of which a few validated horizons show little
-_SHRUNK = 2.0  # number of windows at which scales are shrunk by half
+_GROWTH = 0.75  # exponent of the growth within validated horizons towards which scales are widened
+_WIDENED = 1.0  # number of windows at which it has half the weight
 _LEAST_PERIODS = 4  # number of validated periods of a season from which its phases are compared
 _LEVEL = 0.001  # probability, were phases alike, below which each has a scale of its own
 _ALIKE = 2.0  # number of periods at which the scale of a phase is shrunk by half
@@ -78,17 +79,14 @@ def rising(sizes: Array, weights: Array) -> Array:
     return scales
 
 
-def shrunk(scales: Array, n_windows: float) -> Array:
-    """Return scales shrunk, in logarithms, to scales proportional to the horizon.
+def widened(scales: Array, n_windows: float) -> Array:
+    """Return scales that are widened, in logarithms, towards a growth with the horizon to the .75.
 
-    These have the weight of two windows. Only ratios of scales matter to bands, whose quantiles are
-    relative to them. Scales are unchanged if the first one is 0.
+    The growth begins at the first scale and has the weight of one window. No scale is lowered.
     """
-    if scales[0] <= 0:
-        return scales
-    n_steps, trust = len(scales), n_windows / (n_windows + _SHRUNK)
-    proportional = scales[-1] * np.arange(1, n_steps + 1) / n_steps
-    found: Array = scales**trust * proportional ** (1 - trust)
+    growing = scales[0] * np.arange(1, len(scales) + 1) ** _GROWTH
+    trust = n_windows / (n_windows + _WIDENED)
+    found: Array = np.maximum(scales, scales**trust * growing ** (1 - trust))
     return found
 
 

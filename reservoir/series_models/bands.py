@@ -98,9 +98,9 @@ class Bands:
         if unknown, and a column without any raises a ValueError. `origins` are the numbers of rows
         before them, ascending. Three degrees of freedom count for at least `window` rows.
         `resolution` is the least difference of two values of a column, 0 if all are equal. With
-        `grows`, for series without a season whose rows depend on each other, scales are shrunk to
-        scales proportional to the horizon, because a few windows show too little growth. Scales may
-        differ between the phases of one of the `seasons`, in rows.
+        `grows`, for series without a season whose rows depend on each other, later scales are
+        widened, because a few windows show too little growth with the horizon. Scales may differ
+        between the phases of one of the `seasons`, in rows.
         """
         known = np.isfinite(followed)
         if not known.any(axis=(0, 1)).all():
@@ -116,11 +116,11 @@ class Bands:
         errors /= _at_rows(phases, np.add.outer(origins, np.arange(errors.shape[1])))
         sizes = [error_scales.sizes_by_horizon(column, shares) for column in _columns(errors)]
         scales = tuple(error_scales.rising(*of_column) for of_column in sizes)
+        relative = _relative(errors, scales)  # before they are widened
         prior = error_scales.GROWING if grows else error_scales.WALKING
         if grows:
             n_windows = [_n_rows(column, origins) / column.shape[1] for column in _columns(errors)]
-            scales = tuple(map(error_scales.shrunk, scales, n_windows))
-        relative = _relative(errors, scales)
+            scales = tuple(map(error_scales.widened, scales, n_windows))
         columns = _columns(relative)
         freedom = np.array([_degrees_of_freedom(column, origins, window) for column in columns])
         along, common = between_horizons(relative)
@@ -153,7 +153,7 @@ class Bands:
                 f"coverage={coverages!r} must be between 0 and 1, both excluded: with a coverage "
                 "of 0.9, a band contains nine of ten values."
             )
-        deviations = stats.norm.ppf((1 + requested) / 2)
+        deviations = stats.norm.isf((1 - requested) / 2)  # finite for any requested < 1
         sizes = self._errors_at(deviations[:, None, None], len(point))
         reach = sizes * self._scales(len(point), first)
         ends = np.stack([self._moved(point, -reach), self._moved(point, reach)], axis=1)

@@ -191,21 +191,31 @@ def test_the_season_with_the_clearest_differences_counts():
     assert phases[0].argmax() == 5
 
 
-def test_scales_of_growing_errors_are_shrunk_to_those_proportional_to_the_horizon():
+def test_growing_errors_widen_the_bands_of_later_steps_but_not_the_first():
     errors = np.random.default_rng(0).normal(size=(7, 4, 1))
     errors[:, 1:] *= 2  # noise that does not grow from the second horizon on
     origins = np.arange(20, 27)  # 10 rows in all: two and a half windows
     arguments = (np.zeros_like(errors), errors, origins, np.array([False]))
     plain, other = Bands.of(*arguments), Bands.of(*arguments, grows=True)
-    trust = 2.5 / (2.5 + 2)
-    expected = plain.scales[0] ** trust * np.arange(1, 5) ** (1 - trust)
-    np.testing.assert_allclose(other.scales[0] / other.scales[0][0], expected / expected[0])
+    trust = 2.5 / (2.5 + 1)
+    growing = plain.scales[0][0] * np.arange(1, 5) ** 0.75
+    expected = np.maximum(plain.scales[0], plain.scales[0] ** trust * growing ** (1 - trust))
+    np.testing.assert_allclose(other.scales[0], expected)
     assert other.growths[0] > 0.7 > 0.5 > plain.growths[0]
-    # exact forecasts of the first step have no logarithm: their scales stay
+    bands, wider = (each.around(np.zeros((4, 1)), [0.5, 0.95])[:, 1] for each in (plain, other))
+    np.testing.assert_array_equal(wider[:, 0], bands[:, 0])
+    assert (wider[:, 3] > 1.05 * bands[:, 3]).all()
+    # exact forecasts of the first step say nothing about growth
     errors[:, 0] = 0
     np.testing.assert_array_equal(
         Bands.of(*arguments, grows=True).scales, Bands.of(*arguments).scales
     )
+
+
+def test_bands_of_exact_forecasts_are_finite_at_any_coverage():
+    exact = Bands.of(np.ones((5, 2, 1)), np.ones((5, 2, 1)), np.arange(5, 10), np.array([False]))
+    asked = np.nextafter([0, 1], [1, 0])
+    np.testing.assert_array_equal(exact.around(np.ones((3, 1)), asked), np.ones((2, 2, 3, 1)))
 
 
 def test_long_windows_widen_bands_as_few_degrees_of_freedom_do():
