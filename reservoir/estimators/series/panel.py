@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -461,12 +461,7 @@ class Panel:
         `rows` contains an array of shape (n_steps, n_outputs) for each series. Dates continue the
         calendar of each series; a MultiIndex or a column of ids is restored.
         """
-        if self.kind == "columns":
-            return self.whole.wrap(np.hstack(rows), self.calendars[0])
-        if self.by_id:  # a table for each series would take most of the time
-            return self._with_ids(self.whole.wrap(np.concatenate(rows), Calendars(self.calendars)))
-        series = zip(self.containers, rows, self.calendars, strict=True)
-        return self._assembled([one.wrap(part, calendar) for one, part, calendar in series])
+        return self._wrapped(SeriesContainer.wrap, [rows])
 
     def wrap_all(
         self, points: Sequence[Array], bands: Sequence[Array], coverages: Sequence[float]
@@ -490,34 +485,38 @@ class Panel:
         In an array with a column of ids, which has two dimensions, the forecast and the bounds of
         one output are followed by those of the next.
         """
-        if self.kind == "columns":
-            every = np.concatenate(bands, axis=-1)
-            return self.whole.wrap_bands(np.hstack(points), every, coverages, self.calendars[0])
-        if self.by_id:
-            every, point = np.concatenate(bands, axis=2), np.concatenate(points)
-            table = self.whole.wrap_bands(point, every, coverages, Calendars(self.calendars))
-            is_array = self.whole.kind == "array"
-            return self._with_ids(table.reshape(len(table), -1) if is_array else table)
-        series = zip(self.containers, points, bands, self.calendars, strict=True)
-        return self._assembled(
-            [
-                one.wrap_bands(point, ends, coverages, calendar)
-                for one, point, ends, calendar in series
-            ]
-        )
+        arrays = [points, bands]
+        return self._wrapped(SeriesContainer.wrap_bands, arrays, coverages, is_flat=True)
 
     def wrap_paths(self, paths: Sequence[Array]) -> Any:
         """Return the sample paths of all series, as `SeriesContainer.wrap_paths` does.
 
         `paths` contains an array of shape (n_paths, n_steps, n_outputs) for each series.
         """
+        return self._wrapped(SeriesContainer.wrap_paths, [paths])
+
+    def _wrapped(
+        self,
+        method: Callable[..., Any],
+        arrays: Sequence[Sequence[Array]],
+        *options: Any,
+        is_flat: bool = False,
+    ) -> Any:
+        """Return the results of all series, which a method of their containers makes of arrays.
+
+        Their last axes are rows and columns; each of `arrays` has an array for each series. With
+        `is_flat`, an array with a column of ids has two dimensions.
+        """
         if self.kind == "columns":
-            return self.whole.wrap_paths(np.concatenate(paths, axis=-1), self.calendars[0])
-        if self.by_id:
-            every = np.concatenate(paths, axis=1)
-            return self._with_ids(self.whole.wrap_paths(every, Calendars(self.calendars)))
-        series = zip(self.containers, paths, self.calendars, strict=True)
-        return self._assembled([one.wrap_paths(part, calendar) for one, part, calendar in series])
+            parts = [np.concatenate(each, axis=-1) for each in arrays]
+            return method(self.whole, *parts, *options, self.calendars[0])
+        if self.by_id:  # a table for each series would take most of the time
+            parts = [np.concatenate(each, axis=-2) for each in arrays]
+            made = method(self.whole, *parts, *options, Calendars(self.calendars))
+            flat = is_flat and self.whole.kind == "array"
+            return self._with_ids(made.reshape(len(made), -1) if flat else made)
+        every = zip(self.containers, *arrays, self.calendars, strict=True)
+        return self._assembled([method(one, *each, *options, end) for one, *each, end in every])
 
     def generator_of(self, i: int, seed: int) -> np.random.Generator:
         """Return random numbers that depend on the id of a series, not on the other series."""
