@@ -93,6 +93,7 @@ def close(found, expected, rtol=1e-8):
 # --- one object ----------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(7)
 @pytest.mark.parametrize("cls", ESTIMATORS)
 def test_saved_and_loaded_it_gives_the_same_bits(cls, tmp_path):
     file = tmp_path / "model.zip"
@@ -175,6 +176,7 @@ def test_the_order_of_sequences_does_not_matter(cls):
     close(result(back, several), result(there, several), 1e-6)
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize("cls", [*by_row(), *whole()])
 def test_a_list_is_a_table_with_ids_whatever_their_names(cls):
     several, y = sequences_of(cls)

@@ -499,7 +499,7 @@ def test_gestures_begin_and_end_at_rest(monkeypatch):
         assert np.linalg.norm(rows[0]) == pytest.approx(9.81)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("pair", [("left", "right"), ("push", "pull"), ("circle", "circle back")])
 def test_gestures_need_the_order_of_time(pair):
     X, y = datasets.gestures(1600, random_state=0)

@@ -31,6 +31,7 @@ def sequences(n_inputs, n_sequences=13, longest=40):
     return [rng.uniform(-1, 1, (n, n_inputs)) for n in lengths]
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(
     ("engine", "topology", "n_inputs"),

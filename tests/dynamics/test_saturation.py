@@ -155,6 +155,7 @@ def test_a_model_that_warned_does_not_warn_after_loading(pairs, tmp_path):
     load(tmp_path / "after.npz").partial_fit(X[30:60], y[30:60])
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("n_rows", [30, 400])
 @pytest.mark.parametrize("leak_rate", [1.0, 0.3, 0.1, 0.01])
 def test_long_ways_from_zero_hide_nothing(leak_rate, n_rows):
@@ -171,6 +172,7 @@ def test_long_ways_from_zero_hide_nothing(leak_rate, n_rows):
         ReservoirTransformer(100, leak_rate=leak_rate, random_state=0).fit_transform(U)
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("noise", [0.01, 0.05, 0.1])
 @pytest.mark.parametrize("leak_rate", [1.0, 0.3])
 def test_noise_and_rows_coded_as_zero_hide_nothing(pairs, noise, leak_rate):
@@ -324,7 +326,7 @@ def filled(series):
     return series[np.isfinite(series)]
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize("options", [{}, {"leak_rate": 0.1}, {"feedback": True}], ids=str)
 @pytest.mark.parametrize("name", SERIES)
 def test_shipped_series_after_a_scaler_do_not_warn(name, options, global_random_seed):

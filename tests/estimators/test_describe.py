@@ -50,6 +50,7 @@ FITTED = {
 }
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("name", FITTED)
 def test_a_fitted_estimator_is_described_everywhere(name):
     model = FITTED[name]()
@@ -62,6 +63,7 @@ def test_a_fitted_estimator_is_described_everywhere(name):
         assert words in unescape(bundle["text/html"])
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", FITTED)
 def test_before_fit_it_is_scikit_learns_diagram_alone(name):
     new = clone(FITTED[name]())

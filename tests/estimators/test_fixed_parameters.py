@@ -186,6 +186,7 @@ LATER = {
 }
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("earlier", [False, True])
 @pytest.mark.parametrize("name", LATER)
 def test_files_keep_what_is_fixed(name, earlier, tmp_path):

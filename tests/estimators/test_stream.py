@@ -304,6 +304,7 @@ def test_a_stream_follows_one_sequence():
 # --- scores ------------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("forgetting", [1.0, 0.95])
 @pytest.mark.parametrize("name", ["ridge", "two outputs", "three classes", "trained"])
 def test_the_score_is_that_of_the_predictions_before(name, forgetting):
@@ -460,6 +461,7 @@ def test_too_large_values_are_named_and_change_nothing():
     assert session.n_learned_ == 11
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize(
     "model",
     [

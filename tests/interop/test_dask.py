@@ -60,6 +60,7 @@ SAME = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("kind", SAME)
 def test_arrays_give_one_fit_and_its_predictions(kind):
     """Chunks shorter than the overlap too; predictions are computed later, chunked like X."""

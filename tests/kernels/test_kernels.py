@@ -150,7 +150,7 @@ def single_step(net, x0, u):
     return (1 - leak) * x0 + leak * value
 
 
-@pytest.mark.fast_cases(8)
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("activation", ["tanh", "logistic", "relu", "softplus"])
@@ -187,6 +187,7 @@ def test_few_diagonals_are_found():
     assert isinstance(network_of(few)._packed, _kernels.Sell)
 
 
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize("n_units", [1, 2, 7, 40, 300, 70_001])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_products_with_diagonals(n_units, dtype):

@@ -60,6 +60,7 @@ def test_simple_cells(n_units, n_sequences, leaky, activation, dtype):
         assert_same(ours, theirs, dtype)
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("peephole", [False, True])
 @pytest.mark.parametrize(("n_units", "n_sequences"), SIZES)
@@ -81,6 +82,7 @@ def test_lstm(n_units, n_sequences, peephole, dtype):
     assert_same(*results, dtype)
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("n_units", "n_sequences"), SIZES)
 def test_gru(n_units, n_sequences, dtype):

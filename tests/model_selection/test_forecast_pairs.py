@@ -218,7 +218,7 @@ MODELS = [
 
 
 @pytest.mark.filterwarnings("ignore:The index of .* is a permutation:UserWarning")
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(1)
 @pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("kind", "model"),

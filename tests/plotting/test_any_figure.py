@@ -140,6 +140,7 @@ def test_line_kw_reaches_the_subject_and_misspelt_names_leave_no_figure(name):
             DRAWINGS[title](None)
 
 
+@pytest.mark.fast_cases(17)
 @every_plot
 def test_axes_of_another_kind_are_refused(draw, request):
     space = plt.figure().add_subplot(projection="3d")
@@ -286,7 +287,7 @@ TEN_THOUSAND_POINTS = {
 }
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("draw", TEN_THOUSAND_POINTS.values(), ids=TEN_THOUSAND_POINTS)
 def test_ten_thousand_points_are_drawn_in_a_plain_figure_into_a_small_file(draw):
     figure, ax = plt.subplots()

@@ -319,6 +319,7 @@ VARIANTS = {
 }
 
 
+@pytest.mark.fast_cases(9)
 @pytest.mark.parametrize("name", VARIANTS)
 @pytest.mark.parametrize("cuts", [(1, 2, 3, 101), (120,)])
 def test_any_split_of_the_rows_is_one_fit(name, cuts):

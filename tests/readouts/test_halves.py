@@ -150,6 +150,7 @@ def test_units_of_the_targets_do_not_matter():
     np.testing.assert_allclose(other.predict(X), one.predict(X) * [1e6, 1e-3], rtol=1e-6)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "make",
     [

@@ -89,6 +89,7 @@ CASES = {
 }
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("case", CASES)
 def test_a_regressor_is_that_of_sums(case, data, monkeypatch):
     X, y, _ = data

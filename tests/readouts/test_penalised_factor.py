@@ -63,6 +63,7 @@ def test_it_is_the_ridge_of_all_rows(sizes, fit_intercept, alpha):
             assert_same_outputs(factor, expected, H, Y)
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("forgetting", [0.999, 0.95, 0.5, 0.01, 1e-9])
 @pytest.mark.parametrize("sizes", [[1], [7, 1], [300]])
 def test_forgetting_is_the_weighted_ridge(forgetting, sizes):
@@ -137,6 +138,7 @@ def test_short_rows_do_not_wait_for_the_first_intercept(size):
     assert_same_outputs(factor, ridge(1e-3 * H, Y, 1.0), 1e-3 * H, Y)
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("forgetting", [1.0, 0.99, 0.9])
 @pytest.mark.parametrize("sizes", [[1], [500]])
 @pytest.mark.parametrize("of", ["features", "targets"])

@@ -303,6 +303,7 @@ def changed_field(value, name, new):
     }
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize(
     "model, field, new, message",
     [
@@ -343,6 +344,7 @@ def test_what_forecasts_and_probabilities_need_is_checked(model, field, new, mes
         load(tmp_path / "model.npz")
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize(
     "model, names, value",
     [

@@ -97,7 +97,7 @@ def test_radius_of_other_topologies(name, n_units):
         assert spectral_radius(W) == pytest.approx(expected, rel=1e-7, abs=1e-12)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ["random_sparse", "small_world", "clustered", "scale_free"])
 def test_arnoldi_equals_all_eigenvalues(name, seed):
@@ -469,7 +469,7 @@ def test_block_errors():
         scale_blocks(np.eye(2), [0, 1], [0.5])
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "W",
     [

@@ -645,6 +645,7 @@ def test_what_needs_more_rows_is_left_out():
     np.testing.assert_array_equal(found.weights() == 0, short)
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("n_rows", (18, 24, 36, 48, 80))
 def test_seasons_are_compared_from_one_and_a_half_periods_on(n_rows):
     data = data_of(seasonal(n_rows))

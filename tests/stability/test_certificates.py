@@ -84,6 +84,7 @@ def test_bands_without_chords_hold_the_function_too():
 # --- boxes --------------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("leak", [1.0, 0.3, "units"])
 @pytest.mark.parametrize("activation", ["tanh", "logistic"])
 def test_trajectories_stay_in_the_box_and_come_into_it(leak, activation):

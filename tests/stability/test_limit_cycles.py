@@ -591,6 +591,7 @@ def test_sparse_and_dense_agree():
 SINE = np.sin(2 * np.pi * np.arange(101) / 25)[:, None]
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     "function",
     [

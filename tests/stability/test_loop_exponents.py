@@ -112,6 +112,7 @@ def test_a_loop_of_polynomials_is_its_forecast(options, global_random_seed):
     np.testing.assert_allclose(points[1:, -3:], model.forecast(14), atol=1e-8)
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     "cell, include_input",
     [

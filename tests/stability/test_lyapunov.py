@@ -119,7 +119,7 @@ def scaled_form(found):
     return W, leak, least, largest, s, P + np.tril(P, -1).T, (s * rest) ** 2
 
 
-@pytest.mark.fast_cases(14)
+@pytest.mark.fast_cases(7)
 @pytest.mark.parametrize("seed", range(40))
 def test_proofs_at_the_threshold_hold_in_rational_arithmetic(seed):
     found = at_the_threshold(*problem(seed))
@@ -132,7 +132,7 @@ def test_proofs_at_the_threshold_hold_in_rational_arithmetic(seed):
     assert is_definite(exact_matrix(*parts))
 
 
-@pytest.mark.fast_cases(14)
+@pytest.mark.fast_cases(7)
 @pytest.mark.parametrize("seed", range(40))
 def test_the_quadratic_form_shrinks_under_any_slopes(seed):
     found = at_the_threshold(*problem(seed))

@@ -126,6 +126,7 @@ def test_cycles_at_the_threshold_hold_in_rational_arithmetic(seed):
         assert is_definite(exact_form(A, diagonal(leak), *form))
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("seed", range(8))
 def test_no_sequence_of_slopes_breaks_what_is_proved_of_a_period(seed):
     steps = cycle_at_the_threshold(seed)
@@ -245,6 +246,7 @@ def test_an_indefinite_norm_bounds_nothing():
         assert np.isinf(unit_bounds(P)).all()
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("leak", [1.0, "units"])
 def test_the_floor_of_a_quadratic_norm(dtype, leak):

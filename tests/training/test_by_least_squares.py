@@ -212,7 +212,9 @@ def test_rows_of_weight_zero_are_not_looked_back_to():
     wild, weights = Y.copy(), np.ones(400)
     wild[300:350], weights[300:350] = 1e3, 0.0
     found = [
-        learner_after_fit().fit(X[:400], target[:400], weights).partial_fit(X[400:450], Y[400:450])
+        learner_after_fit(n_units=8)
+        .fit(X[:400], target[:400], weights)
+        .partial_fit(X[400:450], Y[400:450])
         for target in (Y, wild)
     ]
     for name, array in found[0]._model.online.learner.trial.items():

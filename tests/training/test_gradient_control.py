@@ -57,7 +57,7 @@ def naive_penalty(J, kind, low=0.9, high=1.1, target=1.0):
     return {"interval": interval, "rms": rms, "both": interval + rms}[kind]
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("leak", LEAKS, ids=str)
 @pytest.mark.parametrize("activation", SMOOTH)

@@ -47,6 +47,7 @@ def test_shapes_dtype_and_seed(cell, scheme, dtype):
     assert not np.array_equal(params["coef"], other["coef"])
 
 
+@pytest.mark.fast_cases(2)
 @EVERY_CELL
 def test_variances_per_gate(cell):
     n_units, n_features, n_outputs = 60, 40, 30

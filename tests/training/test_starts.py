@@ -87,6 +87,7 @@ def test_a_network_that_diverges_is_infinitely_bad():
     assert held_out_error(task, {**params, "W": 10 * np.eye(8)}, TAU) == np.inf
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("make", [SimpleCell, GRUCell, LSTMCell])
 def test_a_fit_continues_where_it_stopped(make):
     inputs, targets = problem()

@@ -167,6 +167,7 @@ def test_no_epochs_leave_the_start(solver):
 # -------------------------------------------------------------------------- divergence
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("solver", ["sgd", "momentum", "adam", "rmsprop"])
 @pytest.mark.parametrize("activation", ["leaky_relu", "identity"])  # with relu all units may die
 @pytest.mark.parametrize("truncation", ["auto", None])  # None: states overflow, no gradient does

@@ -160,6 +160,7 @@ def test_the_best_validation_loss_is_kept_although_the_training_loss_rises():
     assert data_loss(network, done.params, data) > data_loss(network, params, data)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_random_readout_is_replaced_even_if_no_iteration_is_better(seed):
     network, rng = Network(SimpleCell(6), 2, 2), np.random.default_rng(seed)

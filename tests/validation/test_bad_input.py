@@ -132,6 +132,7 @@ def small(cls, **params):
     return cls(**{"n_units": 20, "random_state": 0, **extra, **params})
 
 
+@pytest.mark.fast_cases(90)
 @pytest.mark.parametrize(
     "cls, name", [(cls, name) for cls in ALL for name in inspect.signature(cls).parameters]
 )

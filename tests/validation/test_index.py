@@ -104,7 +104,7 @@ def test_steps_between_are_counted_though_floats_are_rounded():
 # ---------------------------------------------------------------- initial_state="last"
 
 
-@pytest.mark.fast_cases(8)
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("copied", [False, True], ids=["", "without freq"])
 @pytest.mark.parametrize("kind", REGULAR)
 def test_runs_continue_where_rows_follow_and_only_there(kind, copied):
@@ -502,6 +502,7 @@ def test_a_new_fit_forgets_where_the_old_one_ended():
 # ---------------------------------------------------------------- frequency
 
 
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize("kind", [kind for kind in REGULAR if kind != "positions"])
 def test_regular_rows_are_nothing_to_warn_of(kind):
     X, y = table(REGULAR[kind])

@@ -207,6 +207,7 @@ LABELS = {
 }
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("kind", LABELS)
 def test_labels_and_rows_in_order_are_nothing_to_warn_of(kind):
     X = WHOLE[: len(LABELS[kind])].set_axis(np.array(LABELS[kind]))
@@ -240,6 +241,7 @@ def test_permutations_are_warned_of(numbers):
 DAYS = pd.date_range("2020", periods=60)
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize(
     "labels",
     [DAYS - DAYS[0], DAYS.date, DAYS.to_pydatetime(), DAYS.strftime("%Y-%m-%d")],

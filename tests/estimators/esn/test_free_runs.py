@@ -63,6 +63,7 @@ def by_hand(model, heads, tables, places, n_steps):
     return found
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize(
     ("model", "inputs", "targets"),
     [

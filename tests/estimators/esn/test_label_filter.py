@@ -239,6 +239,7 @@ def test_a_session_learns_and_keeps_the_filter():
 # --- settings
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize(
     "options",
     [

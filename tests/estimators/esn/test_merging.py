@@ -63,6 +63,7 @@ SAME = {
 }
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize("kind", SAME)
 def test_models_fitted_apart_predict_as_one_fit(kind):
     """The sums of all rows determine the readout, wherever they were made."""

@@ -221,7 +221,7 @@ def test_nothing_changes_where_there_is_no_loop(monkeypatch):
         (RNNClassifier, short[:-1], labels),
         (RNNRegressor, short[:20], short[1:21]),  # too few rows to try anything
     ):
-        options = {"n_units": 8, "max_iter": 2, "random_state": 0}
+        options = {"n_units": 5, "max_iter": 1, "random_state": 0}
         given = model(init="least_squares", **options).fit(x, y)
         same(model(**options).fit(x, y).params_, given.params_)
     for init in ("esn", "orthogonal"):

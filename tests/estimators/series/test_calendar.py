@@ -93,7 +93,7 @@ def calendar(index):
     return Calendar.of("y", series(index))
 
 
-@pytest.mark.fast_cases(8)
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("name", FREQUENCIES)
 def test_dates_continue_as_in_pandas(name):
     lengths = [n for n in LENGTHS if n >= FROM.get(name, 3)]

@@ -27,6 +27,11 @@ def small(**params):
     return ESNForecaster(**{"search": SMALL, "n_networks": 2, "random_state": 0} | params)
 
 
+def tiny(**params):
+    """What containers hold is read alike whatever the networks."""
+    return small(**{"search": SMALL[:1], "n_networks": 1} | params)
+
+
 def fields_of(model):
     return {name: value for name, value in vars(model).items() if name.endswith("_")}
 
@@ -48,38 +53,38 @@ def fitted():
 @pytest.mark.parametrize("shape", ["1-D", "one column", "three columns"])
 def test_lists_are_the_arrays_that_they_hold(shape):
     rows = {"1-D": ORBIT[:, 0], "one column": ORBIT[:, :1], "three columns": ORBIT}[shape]
-    expected = small().fit(rows).forecast(7)
+    expected = tiny().fit(rows).forecast(7)
     assert expected.shape == (7, *rows.shape[1:])
     for given in (rows.tolist(), [rows], rows.astype(object)):
-        np.testing.assert_array_equal(small().fit(given).forecast(7), expected)
-    np.testing.assert_array_equal(small().fit(rows).forecast(7, context=rows.tolist()), expected)
+        np.testing.assert_array_equal(tiny().fit(given).forecast(7), expected)
+    np.testing.assert_array_equal(tiny().fit(rows).forecast(7, context=rows.tolist()), expected)
 
 
 def test_one_dimension_is_one_column():
-    flat, table = small().fit(ORBIT[:, 0]), small().fit(ORBIT[:, :1])
+    flat, table = tiny().fit(ORBIT[:, 0]), tiny().fit(ORBIT[:, :1])
     np.testing.assert_array_equal(flat.forecast(9), table.forecast(9)[:, 0])
     np.testing.assert_array_equal(flat.forecast(9), flat.forecast(9, context=ORBIT[:, :1]))
 
 
 def test_trajectories_come_in_lists_object_arrays_and_three_dimensions():
     parts = [ORBIT[:100], ORBIT[100:]]
-    expected = small().fit(parts).forecast(7)
+    expected = tiny().fit(parts).forecast(7)
     packed = np.empty(2, object)
     packed[:] = parts
     for given in (packed, np.stack(parts), [part.tolist() for part in parts]):
-        np.testing.assert_array_equal(small().fit(given).forecast(7), expected)
-    flat = small().fit([part[:, 0] for part in parts]).forecast(7)
+        np.testing.assert_array_equal(tiny().fit(given).forecast(7), expected)
+    flat = tiny().fit([part[:, 0] for part in parts]).forecast(7)
     assert flat.shape == (7,)
-    np.testing.assert_array_equal(flat, small().fit([p[:, :1] for p in parts]).forecast(7)[:, 0])
+    np.testing.assert_array_equal(flat, tiny().fit([p[:, :1] for p in parts]).forecast(7)[:, 0])
 
 
 def test_tables_of_pandas_keep_their_names():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(ORBIT, columns=["x", "y", "z"])
-    model = small().fit(frame)
+    model = tiny().fit(frame)
     assert list(model.feature_names_in_) == ["x", "y", "z"]
     forecast = model.forecast(5)
-    np.testing.assert_array_equal(forecast, small().fit(ORBIT).forecast(5))
+    np.testing.assert_array_equal(forecast, tiny().fit(ORBIT).forecast(5))
     expected = pd.DataFrame(forecast.to_numpy(), pd.RangeIndex(200, 205), frame.columns)
     pd.testing.assert_frame_equal(forecast, expected)
     pd.testing.assert_frame_equal(model.forecast(5, context=frame), forecast)
@@ -87,33 +92,33 @@ def test_tables_of_pandas_keep_their_names():
         model.forecast(5, context=ORBIT)
     with pytest.raises(ValueError, match="Column 0 of context is 'y', but in fit it was 'x'"):
         model.forecast(5, context=frame[["y", "x", "z"]])
-    one = small().fit(frame["x"])
-    np.testing.assert_array_equal(one.forecast(5), small().fit(ORBIT[:, 0]).forecast(5))
+    one = tiny().fit(frame["x"])
+    np.testing.assert_array_equal(one.forecast(5), tiny().fit(ORBIT[:, 0]).forecast(5))
     one.forecast(5, context=ORBIT[:, 0])  # one column is no question of order: no warning
-    driven = small().fit(frame["x"], frame[["y", "z"]])
+    driven = tiny().fit(frame["x"], frame[["y", "z"]])
     with pytest.raises(ValueError, match=r"Column 0 of exog is 'z', but in fit it was 'y'"):
         driven.forecast(5, exog=frame[["z", "y"]][:5])
 
 
 def test_tables_of_polars(polars):
     frame = polars.DataFrame(ORBIT, schema=["x", "y", "z"])
-    np.testing.assert_array_equal(small().fit(frame).forecast(5), small().fit(ORBIT).forecast(5))
-    one = small().fit(frame["x"]).forecast(5)
-    np.testing.assert_array_equal(one, small().fit(ORBIT[:, 0]).forecast(5))
+    np.testing.assert_array_equal(tiny().fit(frame).forecast(5), tiny().fit(ORBIT).forecast(5))
+    one = tiny().fit(frame["x"]).forecast(5)
+    np.testing.assert_array_equal(one, tiny().fit(ORBIT[:, 0]).forecast(5))
 
 
 def test_forecasts_have_the_precision_of_the_data():
     double = ORBIT[:60]
     single = double.astype(np.float32)
-    assert small().fit(double).forecast(3).dtype == np.float64
-    assert small().fit(single).forecast(3).dtype == np.float32
-    assert small().fit([single, single]).forecast(3).dtype == np.float32
-    assert small().fit([single, double]).forecast(3).dtype == np.float64
-    assert small().fit([double, single]).forecast(3).dtype == np.float64
-    assert small().fit(np.round(double).astype(int)).forecast(3).dtype == np.float64
+    assert tiny().fit(double).forecast(3).dtype == np.float64
+    assert tiny().fit(single).forecast(3).dtype == np.float32
+    assert tiny().fit([single, single]).forecast(3).dtype == np.float32
+    assert tiny().fit([single, double]).forecast(3).dtype == np.float64
+    assert tiny().fit([double, single]).forecast(3).dtype == np.float64
+    assert tiny().fit(np.round(double).astype(int)).forecast(3).dtype == np.float64
     pd = pytest.importorskip("pandas")
-    assert (small().fit(pd.DataFrame(single)).forecast(3).dtypes == np.float32).all()
-    assert small().fit(pd.Series(single[:, 0])).forecast(3).dtype == np.float32
+    assert (tiny().fit(pd.DataFrame(single)).forecast(3).dtypes == np.float32).all()
+    assert tiny().fit(pd.Series(single[:, 0])).forecast(3).dtype == np.float32
 
 
 @pytest.mark.fast_cases(1)

@@ -176,6 +176,7 @@ def test_whole_numbers_are_times():
     assert one.forecast(2)["ds"].tolist() == [24, 25]
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     ("ids", "dtype"),
     [
