@@ -620,7 +620,7 @@ def test_feedback_weights_count_as_drive():
 # --- cycles -------------------------------------------------------------------------------------
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("method", ["auto", "thorough", "series", "lyapunov"])
 def test_certified_cycles_have_the_drives_period_and_attract_from_anywhere(seed, method):

@@ -531,7 +531,7 @@ def same_state(one, other):
             np.testing.assert_array_equal(each, again)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("container", ["columns", "ids", "levels", "list"])
 def test_models_fitted_apart_are_joined_and_taken_apart(container, tmp_path):
     y = pd.concat({"long": SALES, "short": SALES[:20], "last": SALES[4:30]}, names=["shop"])
