@@ -511,27 +511,7 @@ FLAT = pd.Series(np.tile(np.arange(12.0), 8), MONTHS)
             lambda: backtest(scaled(ESNRegressor()), SALES, horizon=6, exog=SALES.to_frame()),
             "Two columns of y and exog are named 'sales'",
         ),
-        (
-            lambda: backtest(Drift(), np.zeros((3, 9, 2)), horizon=6),
-            r"several series \(a list\), but the model forecasts one",
-        ),
-        (
-            lambda: backtest(Drift(), [SALES, SALES], horizon=6),
-            r"several series \(a list\).*backtest each",
-        ),
-        (
-            lambda: backtest(Drift(), list("abc"), horizon=6),
-            "y contains text, for instance 'a' in row 0",
-        ),
-        (
-            lambda: backtest(Drift(), [1.0, np.inf], horizon=1),
-            "y contains infinity",
-        ),
         (lambda: backtest(Turned(), FRAME, horizon=6), r"columns \['b', 'a'\]; they must be"),
-        (
-            lambda: backtest(Drift(), pd.concat({"s": SALES}), horizon=6),
-            r"several series \(ids in its index\), but",
-        ),
     ],
 )
 def test_errors_name_value_and_bound(call, message):

@@ -300,27 +300,10 @@ class TestRefusals:
         ):
             ESNRegressor().fit(Xs[:2], ys[:2], sample_weight=[np.ones(80)])
 
-    def test_features_that_disagree(self, data):
-        Xs, ys = data
-        with pytest.raises(ValueError, match="Sequence 1 of X has 1 columns, but sequence 0 has 2"):
-            ESNRegressor().fit([Xs[0], Xs[1][:, :1]], ys[:2])
-
     def test_outputs_that_disagree(self, data):
         Xs, ys = data
         with pytest.raises(ValueError, match="need the same number of outputs"):
             ESNRegressor().fit(Xs[:2], [ys[0], ys[1][:, None]])
-
-    def test_empty_ones(self, data):
-        Xs, ys = data
-        with pytest.raises(ValueError, match=r"Sequence 1 of X has shape \(0, 2\)"):
-            ESNRegressor().fit([Xs[0], Xs[1][:0]], [ys[0], ys[1][:0]])
-        for none in ([], np.zeros((0, 5, 2))):
-            with pytest.raises(ValueError, match="no sequences"):
-                ESNRegressor().fit(none, none)
-
-    def test_sequences_without_a_feature_axis(self, data):
-        with pytest.raises(ValueError, match=r"list of 1-D arrays.*Reshape each to 2-D"):
-            ESNRegressor().fit([X[:, 0] for X in data[0]], data[1])
 
     def test_too_short_for_the_washout(self, data):
         message = (
@@ -350,10 +333,6 @@ class TestRefusals:
         X[100, 0] = np.nan
         with pytest.raises(ValueError, match=r"no id in row 100 of column .* Give each row the id"):
             ESNRegressor(sequence_column=0).fit(X, y)
-
-    def test_both_ways_at_once(self, data):
-        with pytest.raises(ValueError, match="collection of sequences already"):
-            ESNRegressor(sequence_column=0).fit(*data)
 
 
 def test_large_float32_ids_stay_apart(data):

@@ -22,7 +22,6 @@ from sklearn.preprocessing import StandardScaler  # noqa: E402
 
 from reservoir import (  # noqa: E402
     ESNClassifier,
-    ESNForecaster,
     ESNRegressor,
     ESNSequenceClassifier,
     ESNSequenceRegressor,
@@ -31,7 +30,6 @@ from reservoir import (  # noqa: E402
     ReservoirFeatures,
     ReservoirTransformer,
     RNNRegressor,
-    fill_gaps,
 )
 from reservoir.datasets import narma  # noqa: E402
 from reservoir.model_selection import make_forecast_pairs  # noqa: E402
@@ -332,26 +330,3 @@ def test_pairs_are_not_made_of_rows_in_disorder():
             told = pytest.warns(UserWarning, match="The index of the series is a permutation")
         with told:
             make_forecast_pairs(series, exog=rows[:, None] / 2)
-
-
-def test_series_have_the_same_words():
-    y = pd.Series(np.sin(0.3 * np.arange(40.0)), index=STAMPS["dates"][0] + pd.to_timedelta(
-        np.arange(40), "D"
-    ))  # fmt: skip
-    order = np.r_[0:13, 14, 13, 15:40]
-    calls = {
-        "series": (lambda y: ESNForecaster().fit(y), y),
-        "gaps": (lambda y: fill_gaps(y, ESNRegressor(5)), y),
-        "panel": (lambda y: ESNForecaster(panel="each").fit(y), [y, y]),
-        "levels": (lambda y: ESNForecaster(panel="each").fit(y), pd.concat({"b": y, "a": y})),
-        "ids": (
-            lambda y: ESNForecaster(panel="each", sequence_column="id").fit(y),
-            pd.concat([y.to_frame("v").assign(id=name) for name in "ba"]),
-        ),
-    }
-    for call, good in calls.values():
-        part = good[0] if isinstance(good, list) else good
-        rows = np.r_[order, 40 : len(part)]
-        bad = [part.iloc[rows], part] if isinstance(good, list) else part.iloc[rows]
-        with pytest.raises(ValueError, match=r"not increasing: row 14 .* after row 13"):
-            call(bad)

@@ -5,15 +5,12 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from reservoir import (
-    ESNClassifier,
     ESNForecaster,
     ESNRegressor,
     ESNSequenceClassifier,
     ESNSequenceRegressor,
     LiquidStateMachine,
-    NVARRegressor,
     ReservoirFeatures,
-    ReservoirTransformer,
     RNNRegressor,
     fill_gaps,
 )
@@ -123,18 +120,6 @@ def with_na(values, place):
     objects = known.astype(object)
     objects.iloc[place] = pd.NA
     return objects, known
-
-
-@pytest.mark.parametrize(
-    "cls", [ESNRegressor, ESNClassifier, NVARRegressor, ReservoirTransformer, RNNRegressor]
-)
-def test_na_in_a_column_of_objects_is_a_missing_value(cls):
-    objects, _ = with_na(XS[0], (3, 1))
-    model = NVARRegressor() if cls is NVARRegressor else small(cls)
-    y = YS[0] > 0 if cls is ESNClassifier else YS[0]
-    for X in (objects, objects.to_numpy()):
-        with pytest.raises(ValueError, match=r"X contains NaN in column 1.*first in row 3"):
-            model.fit(X, y)
 
 
 def test_na_in_whole_sequences_is_filled():

@@ -489,13 +489,6 @@ class TestOutputsThatAreNotFirst:
             assert "order of y" not in str(caught.value)
 
 
-def test_exog_is_named(waves):
-    esn = network().fit(waves[:-1], waves[1:, 0])
-    for exog in ([["x"]] * 3, [[object()]] * 3, [[1j]] * 3, [[0.1], [0.2, 0.3], [0.4]]):
-        with pytest.raises((TypeError, ValueError), match=r"exog"):
-            esn.forecast(3, exog=exog)
-
-
 def test_context_is_named(waves):
     esn = network().fit(waves[:-1], waves[1:])
     pipe = make_pipeline(StandardScaler(), network()).fit(waves[:-1], waves[1:])

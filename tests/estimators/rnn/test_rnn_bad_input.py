@@ -24,8 +24,6 @@ def make(cls=RNNRegressor, **params):
 
 PARAMETERS = [
     ({"n_units": 0}, ValueError, "n_units=0 must be at least 1"),
-    ({"n_units": 10.5}, TypeError, "n_units must be an integer; got 10.5"),
-    ({"n_units": True}, TypeError, "n_units must be an integer"),
     ({"cell": "rn"}, ValueError, "cell='rn' is not known"),
     ({"cell": "elman"}, ValueError, "Known: 'gated_feedback', 'gru', 'leaky', 'lstm'"),
     ({"cell": LSTMCell(4)}, ValueError, "cell has n_units=4, but the estimator has n_units=5"),
@@ -36,8 +34,6 @@ PARAMETERS = [
         "is used only by cell='rnn', 'leaky', 'scrn'",
     ),
     ({"cell": "leaky", "leak_rate": 0.0}, ValueError, "leak_rate"),
-    ({"cell": "leaky", "leak_rate": 1.5}, ValueError, "leak_rate"),
-    ({"cell": "leaky", "leak_rate": np.full(3, 0.5)}, ValueError, "leak_rate"),
     ({"loss": "rmse"}, ValueError, "loss='rmse' is not known"),
     ({"init": "xavier"}, ValueError, "Known: 'auto', 'esn', 'glorot', 'he'"),
     ({"solver": "adma"}, ValueError, "Did you mean 'adam'"),
@@ -46,47 +42,27 @@ PARAMETERS = [
         ValueError,
         "Known: 'adadelta', 'adagrad', 'adam', 'auto', 'hessian_free'",
     ),
-    ({"learning_rate_init": -1e-3}, ValueError, "learning_rate_init=-0.001 must be finite"),
     ({"learning_rate_init": 0.0}, ValueError, "learning_rate_init=0.0 must be finite and in (0"),
-    ({"learning_rate_init": np.nan}, ValueError, "learning_rate_init=nan"),
-    ({"learning_rate_init": True}, TypeError, "learning_rate_init must be a number"),
-    ({"learning_rate_init": "fast"}, TypeError, "learning_rate_init must be a number"),
     ({"learning_rate": "adaptive"}, ValueError, "Known: 'constant', 'cosine', 'exponential'"),
     ({"max_iter": -1}, ValueError, "max_iter=-1 must be at least 0"),
-    ({"max_iter": 2.0}, TypeError, "max_iter must be an integer"),
     ({"batch_size": 0}, ValueError, "batch_size=0 must be at least 1"),
     ({"batch_size": None}, ValueError, 'a number of sequences, or to "auto"'),
     ({"batch_size": "all"}, ValueError, "Known: 'auto'"),
     ({"truncation": 0}, ValueError, "truncation=0 must be at least 1"),
-    ({"truncation": 2.5}, TypeError, "truncation must be an integer"),
     ({"truncation": 20, "solver": "lbfgs"}, ValueError, 'Use truncation="auto"'),
     ({"clip_norm": 0.0}, ValueError, "clip_norm=0.0"),
-    ({"clip_norm": -1}, ValueError, "clip_norm=-1"),
-    ({"alpha": -0.1}, ValueError, "alpha=-0.1"),
-    ({"alpha": np.inf}, ValueError, "alpha=inf"),
-    ({"l1": -1.0}, ValueError, "l1=-1.0"),
-    ({"gradient_control": -1.0}, ValueError, "gradient_control=-1.0"),
-    ({"gradient_control": "rms"}, TypeError, "gradient_control must be a number"),
     ({"include_input": 1}, TypeError, "include_input must be True or False; got 1"),
-    ({"early_stopping": "yes"}, TypeError, "early_stopping must be True or False"),
-    ({"warm_start": None}, TypeError, "warm_start must be True or False"),
     ({"validation_fraction": 0.0}, ValueError, "validation_fraction=0.0"),
     ({"validation_fraction": 1.0}, ValueError, "validation_fraction=1.0"),
     ({"n_iter_no_change": 0}, ValueError, "n_iter_no_change=0"),
-    ({"tol": -1.0}, ValueError, "tol=-1.0"),
     ({"online": "rtl"}, ValueError, "Did you mean 'rtrl'"),
     ({"online_window": 0}, ValueError, "online_window=0"),
     ({"washout": -1}, ValueError, "washout=-1 must be at least 0"),
     ({"washout": 60}, ValueError, "washout=60 leaves nothing to fit: X has n_samples=60"),
     ({"washout": "measured"}, ValueError, 'set an integer or "auto"'),
-    ({"initial_state": "first"}, ValueError, "initial_state='first' is not known"),
     ({"initial_state": np.zeros(3)}, ValueError, "got shape (3,)"),
     ({"initial_state": np.full(5, np.nan)}, ValueError, "initial_state contains NaN"),
-    ({"dtype": "float16"}, ValueError, "dtype='float16' must be"),
-    ({"verbose": -1}, ValueError, "verbose=-1"),
     ({"random_state": -1}, ValueError, "random_state=-1"),
-    ({"random_state": "seed"}, TypeError, "random_state must be"),
-    ({"sequence_column": 9}, ValueError, "sequence_column=9 is outside X"),
 ]
 
 
@@ -140,55 +116,6 @@ def test_targets_out_of_reach(act, output, bad, message):
         getattr(make(loss="hinge"), act)(X, np.zeros(60))
 
 
-DATA = [
-    ("one-dimensional", X[:, 0], y, "Expected 2D array, got 1D array"),
-    ("lengths", X, y[:-1], "X has n_samples=60, but y has shape (59,)"),
-    ("three-dimensional y", X, y[:, None, None], "Found array with dim 3"),
-    ("strings", np.array([["a", "b"]] * 60, dtype=object), y, "'a'"),
-    ("empty", X[:0], y[:0], "0 sample(s)"),
-    ("no columns", X[:, :0], y, "0 feature(s)"),
-    ("no y", X, None, "requires y to be passed, but the target y is None"),
-    ("complex", X + 1j, y, "Complex data not supported"),
-    ("no outputs", X, np.zeros((60, 0)), "0 feature(s)"),
-    ("no sequences", np.zeros((0, 5, 2)), np.zeros((0, 5)), "no sequences"),
-]
-
-
-@pytest.mark.parametrize("X_, y_, message", [d[1:] for d in DATA], ids=[d[0] for d in DATA])
-def test_data(X_, y_, message):
-    for act in ("fit", "partial_fit"):
-        with pytest.raises(ValueError, match=re.escape(message)):
-            getattr(make(), act)(X_, y_)
-
-
-@pytest.mark.parametrize("value, word", [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "inf")])
-def test_values_that_are_not_finite_are_named_by_column(value, word):
-    bad = X.copy()
-    bad[17, 1] = value
-    message = rf"X contains .*{word}.* in column 1, first in row 17"
-    rnn = make().fit(X, y)
-    for act in (
-        lambda: make().fit(bad, y),
-        lambda: rnn.predict(bad),
-        lambda: rnn.states(bad),
-        lambda: rnn.score(bad, y),
-        lambda: rnn.stream().predict(bad),
-        lambda: make().partial_fit(bad, y),
-        lambda: make(RNNClassifier).fit(bad, y > 0),
-    ):
-        with pytest.raises(ValueError, match=message):
-            act()
-    wrong = np.where(np.arange(60) == 17, value, y)
-    with pytest.raises(ValueError, match=rf"y contains .*{word}.* in column 0, first in row 17"):
-        make().fit(X, wrong)
-    with pytest.raises(ValueError, match="sequence 1 of X contains"):
-        make().fit([X, bad], [y, y])
-    with pytest.raises(ValueError, match=word):
-        make(target="last").fit([X, X], [0.5, value])
-    with pytest.raises(ValueError, match="sample_weight"):
-        make().fit(X, y, sample_weight=np.where(np.arange(60) == 17, value, 1.0))
-
-
 def test_weights():
     with pytest.raises(ValueError, match=r"[Nn]egative"):
         make().fit(X, y, sample_weight=-np.ones(60))
@@ -196,6 +123,11 @@ def test_weights():
         make().fit(X, y, sample_weight=np.zeros(60))
     with pytest.raises(ValueError, match="inconsistent"):
         make().fit(X, y, sample_weight=np.ones(59))
+    for value in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="sample_weight"):
+            make().fit(X, y, sample_weight=np.full(60, value))
+        with pytest.raises(ValueError, match=r"NaN|inf"):
+            make(target="last").fit([X, X], [0.5, value])
     inside = np.append(np.ones(20), np.zeros(40))
     with pytest.raises(ValueError, match="weight 0 or is in the washout"):
         make(washout=20).fit(X, y, sample_weight=inside)
