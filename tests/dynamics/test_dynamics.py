@@ -697,12 +697,6 @@ def test_reservoirs_are_frozen_and_read_only(how, W, W_in):
         reservoir.bias[0] = 1.0
 
 
-@pytest.mark.parametrize("how", ["pickle", "deepcopy", "copy"])
-def test_copies_run_identically(how):
-    reservoir, X = build(matrices(), leak="per unit"), series(20)
-    np.testing.assert_array_equal(run(COPIES[how](reservoir), X), run(reservoir, X))
-
-
 @pytest.mark.parametrize("W", ["sparse", "dense"])
 def test_the_callers_arrays_are_neither_touched_nor_shared(W):
     m = matrices()

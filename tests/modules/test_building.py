@@ -541,7 +541,7 @@ def test_a_delay_line_of_small_drive_holds_its_inputs(global_random_seed):
     np.testing.assert_allclose(state, 1e-3 * u[::-1][:20], rtol=1e-3)
 
 
-def test_heads_grow_with_a_search_over_units_and_are_saved(tmp_path):
+def test_heads_grow_with_a_search_over_units():
     X, y = narma(200, random_state=0)
     line = {"topology": "delay_line", "spectral_radius": None, "leak_rate": 1.0}
     esn = ESNRegressor(5, input_weights="heads", **line, random_state=0)
@@ -550,8 +550,6 @@ def test_heads_grow_with_a_search_over_units_and_are_saved(tmp_path):
     assert clone(best).input_weights == "heads"
     assert best.n_units == 12
     np.testing.assert_array_equal(np.flatnonzero(dense(best.reservoir_.W_in)), [0])
-    save(best, tmp_path / "esn.npz")
-    np.testing.assert_array_equal(load(tmp_path / "esn.npz").predict(X), best.predict(X))
 
 
 def test_each_group_has_heads_unless_it_has_columns_of_its_own():

@@ -248,13 +248,6 @@ def test_missing_targets_and_weights_of_zero_leave_rows_out():
     assert found.n_samples == len(H) - 2
 
 
-def test_it_is_pickled():
-    H, Y = rows()
-    again = pickle.loads(pickle.dumps(factor_of(H[:400], Y[:400]))).update(H[400:], Y[400:])
-    whole = QRAccumulator(12, 2).update(H[:400], Y[:400]).update(H[400:], Y[400:])
-    np.testing.assert_array_equal(again.R, whole.R)
-
-
 def test_bad_input_changes_nothing():
     H, Y = rows()
     accumulator = QRAccumulator(12, 2)

@@ -21,6 +21,10 @@ from reservoir import (
     ESNClassifier,
     ESNForecaster,
     ESNRegressor,
+    ESNSequenceClassifier,
+    ESNSequenceRegressor,
+    NVARRegressor,
+    ReservoirFeatures,
     ReservoirTransformer,
     RNNClassifier,
     RNNRegressor,
@@ -44,6 +48,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (300, 2))
 Y = np.column_stack([X[:, 0], np.append(0, X[:-1, 1])])
 LABELS = np.where(Y[:, 1] > 0, "up", "down")
+CASES = X.reshape(12, 25, 2)
 
 
 def regressor(**params):
@@ -61,10 +66,22 @@ MODELS = {
     "float32": lambda: regressor(dtype="float32"),
     "numpy dtype": lambda: regressor(dtype=np.float32),
     "feedback": lambda: regressor(feedback=True, feedback_scaling=0.1),
-    "both directions": lambda: ESNRegressor(12, bidirectional=True, initial_state="zeros").fit(
-        X, Y
+    "both directions": lambda: regressor(
+        bidirectional=True, augment="even_square", initial_state="zeros"
     ),
+    "labels in both directions": lambda: ESNClassifier(
+        12, bidirectional=True, initial_state="zeros"
+    ).fit(X, LABELS),
     "lags": lambda: regressor(n_lags=np.int64(3), skip=2),
+    "lags of float32": lambda: regressor(n_lags=3, augment="square", dtype="float32"),
+    "monomials": lambda: NVARRegressor(3, skip=2, alpha=[1e-6, 1e-2]).fit(X, Y),
+    "Chebyshev": lambda: NVARRegressor(degree=4, basis="chebyshev").fit(X, Y),
+    "heads": lambda: regressor(input_weights="heads", topology="delay_line", spectral_radius=None),
+    "whole series": lambda: ESNSequenceRegressor(12, random_state=0).fit(CASES, CASES[:, -1]),
+    "labels of whole series": lambda: ESNSequenceClassifier(12, dtype="float64").fit(
+        CASES, np.arange(12) % 2
+    ),
+    "features": lambda: ReservoirFeatures(12, bidirectional=True, pool="last").fit(CASES),
     "noise": lambda: regressor(noise=0.01),
     "generator": lambda: regressor(noise=0.01, random_state=np.random.default_rng(3)),
     "path": lambda: regressor(alpha=np.logspace(-4, 0, 3), alpha_per_target=True),
@@ -107,10 +124,13 @@ def use(model):
     """Everything a fitted model says of X, as a list of arrays."""
     if not model.__sklearn_is_fitted__() if hasattr(model, "__sklearn_is_fitted__") else False:
         return []
-    if isinstance(model, ReservoirTransformer):
-        return [model.transform(X)]
+    if isinstance(model, (ReservoirTransformer, ReservoirFeatures)):
+        return [model.transform(CASES)]
+    if not hasattr(model, "partial_fit"):
+        decide = getattr(model, "predict_proba", model.predict)
+        return [model.predict(CASES), decide(CASES)]
     data = np.column_stack([np.zeros(len(X)), X]) if model.sequence_column == 0 else X
-    out = [model.predict(data), model.states(data)]
+    out = [model.predict(data), *([model.states(data)] if hasattr(model, "states") else [])]
     classifies = isinstance(model, (ESNClassifier, RNNClassifier))
     return [*out, model.predict_proba(X)] if classifies else out
 
@@ -119,9 +139,9 @@ def continues(model):
     """What partial_fit makes of it."""
     if isinstance(model, ReservoirTransformer):
         return model.partial_fit(X).state_
-    if model.sequence_column == 0:
-        return np.zeros(1)
-    if getattr(model, "bidirectional", False):  # it learns from whole recordings only
+    # recordings in both directions, and series, are learned from as a whole
+    whole = not hasattr(model, "partial_fit") or getattr(model, "bidirectional", False)
+    if model.sequence_column == 0 or whole:
         return np.zeros(1)
     if isinstance(model, ESNClassifier):
         return np.zeros(1) if model.class_weight else model.partial_fit(X, LABELS).coef_
@@ -158,7 +178,7 @@ def by_skops(model, tmp_path):
     return sio.loads(sio.dumps(model), trusted=skops_types())
 
 
-@pytest.mark.fast_cases(12)
+@pytest.mark.fast_cases(16)
 @pytest.mark.parametrize("trip", [by_npz, by_joblib, by_mapping, by_pickle, by_skops])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_round_trip_changes_nothing(name, trip, tmp_path):

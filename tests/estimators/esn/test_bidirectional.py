@@ -16,8 +16,6 @@ from reservoir import (
     RNNRegressor,
     force_train,
     forecast,
-    load,
-    save,
 )
 from reservoir.dynamics import both_directions, run
 from reservoir.model_selection import ClosedLoopSearchCV, backtest, make_forecast_pairs
@@ -198,18 +196,6 @@ def test_searches_and_pipelines():
     search = GridSearchCV(pipe, grid, cv=TimeSeriesSplit(2)).fit(X, Y[:, 0])
     assert search.best_params_ == {"esn__bidirectional": True}
     assert search.best_score_ > 0.8
-
-
-@pytest.mark.parametrize("kind", [ESNRegressor, ESNClassifier])
-def test_saved_cloned_pickled(kind, tmp_path):
-    y = Y if kind is ESNRegressor else LABELS
-    model = esn(kind, augment="even_square").fit(X[:400], y[:400])
-    save(model, tmp_path / "model.npz")
-    for other in (load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
-        assert other.get_params() == model.get_params()
-        np.testing.assert_array_equal(other.predict(X), model.predict(X))
-    again = clone(model).fit(X[:400], y[:400])
-    np.testing.assert_array_equal(again.coef_, model.coef_)
 
 
 def test_the_table_of_a_notebook_shows_both_directions():

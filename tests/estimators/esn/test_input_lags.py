@@ -1,7 +1,5 @@
 """`n_lags` of ESNRegressor: past inputs beside the states, in all functions of a network."""
 
-import pickle
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -9,7 +7,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from reservoir import ESNRegressor, RNNRegressor, force_train, forecast, load, save
+from reservoir import ESNRegressor, RNNRegressor, force_train, forecast
 from reservoir.datasets import mackey_glass, narma
 from reservoir.dynamics import run, step
 from reservoir.model_selection import ClosedLoopSearchCV, make_forecast_pairs
@@ -204,19 +202,6 @@ def test_a_session_continues_row_by_row():
     for begin, end in ((200, 201), (201, 230), (230, 290)):
         session.learn(X[begin:end], Y[begin:end])
     close(session.to_estimator().coef_, esn(washout=10).fit(X[:290], Y[:290]).coef_, 1e-6)
-
-
-@pytest.mark.parametrize("augment", [None, "square"])
-def test_saved_cloned_pickled(augment, tmp_path):
-    model = esn(augment=augment, dtype="float32").fit(X[:300], Y[:300])
-    save(model, tmp_path / "model.npz")
-    for other in (load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
-        assert other.get_params() == model.get_params()
-        assert other.state_.dtype == np.float32
-        np.testing.assert_array_equal(other.predict(X[300:]), model.predict(X[300:]))
-        other.partial_fit(X[300:], Y[300:])
-    again = clone(model).fit(X[:300], Y[:300])
-    np.testing.assert_array_equal(again.coef_, model.coef_)
 
 
 def test_the_table_of_a_notebook_shows_the_lags():

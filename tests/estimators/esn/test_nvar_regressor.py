@@ -19,7 +19,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from reservoir import ESNRegressor, NVARRegressor, forecast, load, save
+from reservoir import ESNRegressor, NVARRegressor, forecast
 from reservoir._tables import Sequences
 from reservoir.datasets import henon, lorenz, narma
 from reservoir.dynamics.polynomial_lags import LaggedPolynomials, count_terms
@@ -198,22 +198,6 @@ def test_sequences_start_fresh_and_workers_change_nothing():
     stacked, targets, _ = stack_sequences(Xs, ys)
     by_id = NVARRegressor(3, skip=2, alpha=1e-3, sequence_column=0).fit(stacked, targets)
     np.testing.assert_allclose(by_id.coef_, model.coef_, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("options", KINDS)
-def test_saved_cloned_pickled(options, tmp_path):
-    model = NVARRegressor(alpha=[1e-6, 1e-2], **options).fit(X[:400], Y[:400])
-    expected = model.predict(X[400:])
-    save(model, tmp_path / "nvar.npz")
-    joblib.dump(model, tmp_path / "nvar.joblib")
-    for again in (
-        clone(model).fit(X[:400], Y[:400]),
-        load(tmp_path / "nvar.npz"),
-        joblib.load(tmp_path / "nvar.joblib"),
-    ):
-        np.testing.assert_array_equal(again.predict(X[400:]), expected)
-    loaded = load(tmp_path / "nvar.npz").partial_fit(X[400:], Y[400:])
-    np.testing.assert_array_equal(loaded.coef_, model.partial_fit(X[400:], Y[400:]).coef_)
 
 
 def test_float32():

@@ -1,7 +1,6 @@
 """The parameter `solver` of echo state estimators: the sums of a fit, and their results."""
 
 import itertools
-import pickle
 
 import joblib
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 from helpers import naive
-from reservoir import ESNClassifier, ESNRegressor, load, save
+from reservoir import ESNClassifier, ESNRegressor
 from reservoir.datasets import lorenz, sine_square
 from reservoir.readouts import GramAccumulator, QRAccumulator
 
@@ -169,17 +168,6 @@ def test_selection_scores_are_those_of_explicit_refits(selection, per_target):
         for k, alpha in enumerate(np.broadcast_to(model.alpha_, 2))
     ])  # fmt: skip
     np.testing.assert_allclose(model.coef_, coef, rtol=0, atol=1e-9)
-
-
-def test_it_is_saved_and_continues_learning(flow, tmp_path):
-    X, y = flow
-    model = esn().partial_fit(X[:900], y[:900])
-    save(model, tmp_path / "esn.npz")
-    again = [load(tmp_path / "esn.npz"), pickle.loads(pickle.dumps(model))]
-    model.partial_fit(X[900:], y[900:])
-    for other in again:
-        assert kind_in(other.partial_fit(X[900:], y[900:])) is QRAccumulator
-        np.testing.assert_array_equal(other.coef_, model.coef_)
 
 
 def test_rows_with_missing_targets_are_left_out(flow):

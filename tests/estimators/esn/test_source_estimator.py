@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import pickle
 
 import numpy as np
 import pytest
@@ -103,15 +102,6 @@ class TestRegressor:
         rest = esn.predict(X[350:], initial_state=state)
         atol = 1e-4 if "dtype" in params else 1e-12
         np.testing.assert_allclose(rest, esn.predict(X[300:])[50:], rtol=0, atol=atol)
-
-    @pytest.mark.fast_cases(6)
-    def test_copies_predict_identically(self, params, n_outputs):
-        X, y = series(n_outputs=n_outputs)
-        esn = self.make(params).fit(X, y)
-        for again in (pickle.loads(pickle.dumps(esn)), copy.deepcopy(esn)):
-            assert np.array_equal(again.predict(X), esn.predict(X))
-            more = again.partial_fit(X, y).coef_
-            np.testing.assert_array_equal(more, copy.deepcopy(esn).partial_fit(X, y).coef_)
 
     def test_outputs_keep_the_dimensions_of_y(self, params, n_outputs):
         X, y = series(n_outputs=n_outputs)

@@ -1,6 +1,5 @@
 """Trained networks as estimators: sequences, states, purity, chunks, weights, searches."""
 
-import copy
 import itertools
 import pickle
 
@@ -237,15 +236,6 @@ class TestRegressor:
         )  # "last"
 
     @pytest.mark.fast_cases(2)
-    def test_copies_predict_identically(self, params, n_outputs):
-        X, y = self.data(params, n_outputs)
-        rnn = make(**params).fit(X, y)
-        for again in (pickle.loads(pickle.dumps(rnn)), copy.deepcopy(rnn)):
-            assert np.array_equal(again.predict(X), rnn.predict(X))
-        other = make(**params).set_params(**rnn.get_params()).fit(X, y)
-        same_params(other.params_, rnn.params_)
-
-    @pytest.mark.fast_cases(2)
     def test_outputs_keep_the_dimensions_of_y(self, params, n_outputs):
         X, y = self.data(params, n_outputs)
         rnn = make(**params).fit(X, y)
@@ -255,13 +245,6 @@ class TestRegressor:
         column = make(**params).fit(X, y.reshape(len(y), -1))
         assert column.predict(X).shape == (len(X), n_outputs)
         same_params(column.params_, rnn.params_)
-
-
-def test_joblib(tmp_path):
-    X, y = series()
-    rnn = make().fit(X, y)
-    joblib.dump(rnn, tmp_path / "rnn")
-    assert np.array_equal(joblib.load(tmp_path / "rnn").predict(X), rnn.predict(X))
 
 
 def test_last_applies_to_one_sequence_only():

@@ -1,6 +1,5 @@
 """ReservoirFeatures: equal to a naive version, in every container; missing values, errors."""
 
-import pickle
 import tracemalloc
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import naive
-from reservoir import LiquidStateMachine, ReservoirFeatures, load, save
+from reservoir import LiquidStateMachine, ReservoirFeatures
 from reservoir.dynamics import run
 from reservoir.model_selection import from_channels_first, stack_sequences
 from reservoir.scaling import spectral_radius
@@ -295,17 +294,9 @@ def test_a_row_depends_on_its_sequence_alone():
     )
 
 
-@pytest.mark.parametrize("params", [{}, {"pool": "last", "dtype": "float32"}], ids=str)
-def test_copies_give_the_same(params, tmp_path):
-    features = small(bidirectional=True, missing_values="hold", **params).fit(WALKS)
+def test_other_seeds_give_other_features():
+    features = small(bidirectional=True, missing_values="hold").fit(WALKS)
     rows = features.transform(WALKS)
-    save(features, tmp_path / "features.npz")
-    for again in (
-        load(tmp_path / "features.npz"),
-        pickle.loads(pickle.dumps(features)),
-        clone(features).fit(WALKS),
-    ):
-        np.testing.assert_array_equal(again.transform(WALKS), rows)
     assert abs(clone(features).set_params(random_state=1).fit(WALKS).transform(WALKS) - rows).any()
 
 
