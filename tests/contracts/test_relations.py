@@ -5,6 +5,8 @@ an object is (rows or whole sequences, labels or numbers, chunks) is read from i
 """
 
 import inspect
+import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -14,8 +16,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import reservoir
-from reservoir import ESNForecaster, LocalForecaster, SeasonalNaive, forecast, load, save
+from reservoir import (
+    ESNForecaster,
+    ESNRegressor,
+    LocalForecaster,
+    RNNRegressor,
+    SeasonalNaive,
+    forecast,
+    load,
+    save,
+)
 from reservoir.model_selection import make_forecast_pairs, stack_sequences
+from reservoir.training.cells import LSTMCell
 
 pytestmark = pytest.mark.both_engines
 
@@ -120,19 +132,56 @@ def test_a_later_row_changes_no_earlier_result(cls):
     close(result(model, new)[:9], result(model, new[:9]), 1e-12)
 
 
-@pytest.mark.parametrize("cls", by_row("predict"))
-def test_rows_in_two_calls_are_rows_in_one(cls):
-    model = fitted(cls, *case(cls))
-    first, state = model.predict(X[ROWS:-7], return_state=True)
-    second = model.predict(X[-7:], initial_state=state)
-    session = model.stream()
-    parts = [session.predict(X[ROWS:-7]), session.predict(X[-7:])]
-    expected = model.predict(X[ROWS:])
-    for found in (np.concatenate([first, second]), np.concatenate(parts)):
+PEEPHOLES = LSTMCell(12, peephole=True)
+OPTIONS = [
+    *((cls, {}) for cls in by_row("predict")),
+    (ESNRegressor, {"leak_rate": 0.3, "alpha": [1e-6, 1e-3, 1.0]}),
+    (ESNRegressor, {"feedback": True, "feedback_scaling": 0.1}),
+    (ESNRegressor, {"noise": 1e-3}),
+    (ESNRegressor, {"feedback": True, "feedback_scaling": 0.1, "noise": 1e-3}),
+    (ESNRegressor, {"dtype": "float32"}),
+    (ESNRegressor, {"include_input": False, "fit_intercept": False, "n_lags": 1}),
+    (RNNRegressor, {"cell": "leaky", "leak_rate": 0.5}),
+    (RNNRegressor, {"cell": "leaky", "leak_rate": np.linspace(0.1, 1, 12)}),
+    (RNNRegressor, {"cell": "lstm"}),
+    (RNNRegressor, {"cell": PEEPHOLES, "init": "glorot"}),
+    (RNNRegressor, {"cell": "gru"}),
+    (RNNRegressor, {"dtype": "float32"}),
+    (RNNRegressor, {"include_input": True, "output": "tanh"}),
+    (RNNRegressor, {"solver": "lbfgs"}),
+    (RNNRegressor, {"solver": "hessian_free"}),
+]
+
+
+@pytest.mark.fast_cases(15)
+@pytest.mark.parametrize(("cls", "options"), OPTIONS)
+def test_rows_in_two_calls_are_rows_in_one_and_change_nothing(cls, options):
+    rows, y = case(cls)
+    y = y / 8 if "output" in options else y
+    model = fitted(cls, rows, y, **options)
+    before = pickle.dumps(model)
+    rtol = 1e-4 if "dtype" in options else 1e-12
+    for start in (None, "zeros", "last", "steady", np.full_like(model.state_, 0.1)):
+        first, state = model.predict(X[ROWS:-7], initial_state=start, return_state=True)
+        found = np.concatenate([first, model.predict(X[-7:], initial_state=state)])
+        expected = model.predict(X[ROWS:], initial_state=start)
         if is_classifier(cls):
             np.testing.assert_array_equal(found, expected)
         else:
-            close(found, expected, 1e-12)
+            close(found, expected, rtol)
+    session = model.stream()
+    cuts = (ROWS, ROWS + 1, -7, None)
+    parts = [session.predict(X[slice(*ends)]) for ends in itertools.pairwise(cuts)]
+    if is_classifier(cls):
+        np.testing.assert_array_equal(np.concatenate(parts), model.predict(X[ROWS:]))
+    else:
+        close(np.concatenate(parts), model.predict(X[ROWS:]), rtol)
+    session.reset()
+    np.testing.assert_array_equal(session.predict(X[ROWS : ROWS + 1]), parts[0])
+    assert pickle.dumps(model) == before
+    once = model.predict(X)
+    for again in (model.fit(rows, y), clone(model).fit(rows, y)):
+        np.testing.assert_array_equal(again.predict(X), once)
 
 
 @pytest.mark.parametrize("cls", [c for c in by_row("partial_fit") if "RNN" not in c.__name__])

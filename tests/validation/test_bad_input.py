@@ -144,9 +144,6 @@ def test_errors_name_the_parameter_of_the_user(cls, name):
 
 @pytest.mark.parametrize("value", ["0.3", np.full(5, "0.3"), np.full(5, 0.3, object), True, 1j])
 def test_leak_rates_are_numbers(value):
-    for cell in ("rnn", "leaky", "lstm", "gru"):
-        with pytest.raises(TypeError, match=r"leak_rate must (be a number|contain numbers)"):
-            RNNRegressor(5, cell=cell, leak_rate=value, init="esn", max_iter=1).fit(X, y)
     with pytest.raises(TypeError, match=r"leak_rate must (be a number|contain numbers)"):
         Reservoir(np.eye(5), np.ones((5, 1)), np.zeros(5), leak_rate=value)
     for name in ("W", "W_in", "bias", "W_fb"):
@@ -233,21 +230,15 @@ def test_remedies_for_missing_values():
     gap = np.where(np.arange(80) == 17, np.nan, y)
     hole = X.copy()
     hole[17, 2] = np.nan
-    for cls in ALL:
-        with pytest.raises(ValueError, match=r"SimpleImputer.*shift time") as caught:
-            small(cls).fit(hole, target_of(cls))
-        assert "interpolat" in str(caught.value)
+    with pytest.raises(ValueError, match=r"interpolat.*SimpleImputer.*shift time"):
+        small(ESNRegressor).fit(hole, y)
     skip = 'missing_targets="skip"'
     with pytest.raises(ValueError, match=f"Use {skip}"):
         small(ESNRegressor).fit(X, gap)
     assert np.isfinite(small(ESNRegressor, missing_targets="skip").fit(X, gap).coef_).all()
     with pytest.raises(ValueError, match=f"Fill y: with feedback=True.*{skip} is not possible"):
         small(ESNRegressor, feedback=True).fit(X, gap)
-    with pytest.raises(ValueError, match=f"Use {skip}"):
-        small(RNNRegressor).fit(X, gap)
     labels = np.where(np.isnan(gap), np.nan, gap > 0)
-    with pytest.raises(ValueError, match=f"NaN.*Use {skip}"):
-        small(RNNClassifier).fit(X, labels)
     with pytest.raises(
         ValueError, match=r"NaN.*ESNClassifier has no parameter missing_targets"
     ) as err:

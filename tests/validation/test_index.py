@@ -364,16 +364,6 @@ def test_partial_fit_warns_of_missing_rows(model):
     restarted(lambda: model.predict(X[N + 7 :]))
 
 
-def test_chunks_numbered_from_zero_do_not_warn():
-    X, y = table(pd.RangeIndex(N + LATER))
-    esn = network()
-    for k in range(3):
-        rows = slice(100 * k, 100 * (k + 1))
-        esn.partial_fit(X[rows].reset_index(drop=True), y[rows].reset_index(drop=True))
-    esn.predict(X[N:])
-    esn.predict(X[N + 50 :])
-
-
 CHUNKED = {
     **{kind: index for kind, index in REGULAR.items() if kind != "positions"},
     "last Fridays": pd.date_range("1990-01-01", periods=N, freq=NOT_INFERRED["last Fridays"]),
@@ -500,15 +490,6 @@ def test_a_new_fit_forgets_where_the_old_one_ended():
 
 
 # ---------------------------------------------------------------- frequency
-
-
-@pytest.mark.fast_cases(6)
-@pytest.mark.parametrize("kind", [kind for kind in REGULAR if kind != "positions"])
-def test_regular_rows_are_nothing_to_warn_of(kind):
-    X, y = table(REGULAR[kind])
-    X, y = X.iloc[np.arange(N)], y.iloc[np.arange(N)]  # no freq any more
-    network().fit(X, y)
-    network().fit([X, X.iloc[:50]], [y, y.iloc[:50]])
 
 
 @pytest.mark.fast_cases(4)
@@ -651,12 +632,14 @@ CALENDARS = {
 def test_targets_keep_their_dates_where_rows_are_cut_out(kind, h):
     X, y = table(CALENDARS[kind])
     X, y = X.iloc[:-h], y.iloc[h:]
-    for start in (2, 101):
-        for length in (1, 2, h, h + 1, 40):
-            kept = np.r_[0:start, start + length : 240]
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "No frequency")
-                network().fit(X.iloc[kept], y.iloc[kept])
+    holes = [(start, start + n) for start in (2, 101) for n in (1, 2, h, h + 1, 40)]
+    kinds = [np.r_[0:start, stop:240] for start, stop in holes]
+    rng = np.random.default_rng(h)
+    kinds += [np.flatnonzero(rng.random(len(X)) > share) for share in 3 * [0.02, 0.1, 0.5]]
+    for kept in kinds:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "No frequency")
+            network().fit(X.iloc[kept], y.iloc[kept])
     kept = np.r_[0:100, 140:240]
     with pytest.raises(ValueError, match="index of y does not match the index of X"):
         network().fit(X.iloc[kept], y.iloc[kept[::-1]])
@@ -667,36 +650,6 @@ def test_targets_keep_their_dates_where_rows_are_cut_out(kind, h):
     changed = np.r_[0:50, 51:101, 140:240]
     with pytest.raises(ValueError, match="index of y does not match the index of X: row 50 "):
         network().fit(X.iloc[kept], y.iloc[changed])
-
-
-@pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("kind", CALENDARS)
-def test_targets_keep_their_dates_where_any_rows_are_missing(kind, seed):
-    X, y = table(CALENDARS[kind])
-    rng = np.random.default_rng(seed)
-    for h in (1, 2, 5, 12):
-        for share in (0.02, 0.1, 0.5):
-            kept = np.flatnonzero(rng.random(len(X) - h) > share)
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "No frequency")
-                network().fit(X.iloc[kept], y.iloc[kept + h])
-
-
-@pytest.mark.fast_cases(2)
-@pytest.mark.parametrize("freq", ["ME", "QE", "B"])
-@pytest.mark.parametrize("h", [1, 3])
-def test_cross_validation_of_targets_that_keep_their_dates(freq, h):
-    freq = {"ME": MONTH_END, "QE": pd.offsets.QuarterEnd(), "B": "B"}[freq]
-    dates = pd.date_range("1960-01-31", periods=240, freq=freq)
-    series = pd.Series(np.sin(np.arange(240.0)), index=dates)
-    X, y = series.to_frame("v")[:-h], series[h:]
-    esn = network(initial_state="zeros")
-    with pytest.warns(UserWarning, match="No frequency"):
-        scores = cross_val_score(
-            esn, X, y, cv=ContextSplit(5, context=20), scoring=washout_scorer("r2", 20)
-        )
-    assert scores.min() > 0.9
 
 
 @pytest.mark.slow

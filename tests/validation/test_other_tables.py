@@ -42,21 +42,18 @@ def small(cls, **params):
         (RNNRegressor, YS),
         (ESNSequenceClassifier, KINDS),
         (ESNSequenceRegressor, [0.0, 1.0, 2.0, 3.0]),
+        (ReservoirFeatures, None),
+        (LiquidStateMachine, None),
     ],
 )
 def test_a_list_of_frames_of_polars_is_read_as_its_arrays(cls, y, polars):
     frames = [polars.DataFrame(rows, ["u", "v"]) for rows in XS]
     model, expected = small(cls).fit(frames, y), small(cls).fit(XS, y)
     assert list(model.feature_names_in_) == ["u", "v"]
-    for got, each in zip(model.predict(frames), expected.predict(XS), strict=True):
+    say = "transform" if y is None else "predict"
+    found = getattr(model, say)(frames), getattr(expected, say)(XS)
+    for got, each in zip(*found, strict=True):
         np.testing.assert_array_equal(got, each)
-
-
-@pytest.mark.parametrize("cls", [ReservoirFeatures, LiquidStateMachine])
-def test_features_of_frames_of_polars_are_those_of_their_arrays(cls, polars):
-    frames = [polars.DataFrame(rows, ["u", "v"]) for rows in XS]
-    model = small(cls).fit(frames)
-    np.testing.assert_array_equal(model.transform(frames), small(cls).fit(XS).transform(XS))
 
 
 @pytest.mark.parametrize("cls", [ESNRegressor, ESNSequenceClassifier, RNNRegressor])
@@ -67,12 +64,8 @@ def test_lazy_frames_are_to_be_collected(cls, polars):
         small(cls, sequence_column="id").fit(frame.lazy(), y)
     with pytest.raises(TypeError, match=r"Sequence 0 of X is a LazyFrame "):
         small(cls).fit([frame.lazy()] * 2, y)
-
-
-def test_lazy_series_are_to_be_collected(polars):
-    lazy = polars.DataFrame(XS[0], ["u", "v"]).lazy()
     with pytest.raises(TypeError, match="series 0 of y is a LazyFrame of polars"):
-        ESNForecaster(panel="each").fit([lazy, lazy])
+        ESNForecaster(panel="each").fit([frame.lazy()] * 2)
 
 
 def test_tools_for_sequences_keep_the_columns_of_polars(polars):

@@ -1,6 +1,5 @@
 """Echo state estimators: purity, chunks, seeds, weights, containers, readouts."""
 
-import copy
 import itertools
 
 import numpy as np
@@ -46,21 +45,6 @@ class TestRegressor:
     def make(self, params, **more):
         return ESNRegressor(30, washout=20, random_state=3, **{**params, **more})
 
-    def test_fit_twice_is_fit_once(self, params, n_outputs):
-        X, y = series(n_outputs=n_outputs)
-        esn = self.make(params).fit(X, y)
-        once = esn.predict(X)
-        assert np.array_equal(esn.fit(X, y).predict(X), once)
-        assert np.array_equal(clone(esn).fit(X, y).predict(X), once)
-
-    def test_predict_changes_nothing(self, params, n_outputs):
-        X, y = series(n_outputs=n_outputs)
-        esn = self.make(params).fit(X, y)
-        before = copy.deepcopy(esn.state_)
-        first = esn.predict(X[:50])
-        assert np.array_equal(first, esn.predict(X[:50]))
-        assert np.array_equal(before, esn.state_)
-
     @pytest.mark.fast_cases(8)
     @pytest.mark.parametrize("splits", [[200], [5, 19, 21, 22, 300], list(range(10, 400, 10))])
     def test_partial_fit_in_any_split_is_one_fit(self, params, n_outputs, splits):
@@ -82,26 +66,6 @@ class TestRegressor:
         tolerance = 1e-3 if "dtype" in params else 1e-10
         scale = np.abs(whole.coef_).max()
         np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=0, atol=tolerance * scale)
-
-    def test_stream_in_chunks_is_one_run(self, params, n_outputs):
-        X, y = series(n_outputs=n_outputs)
-        esn = self.make(params).fit(X[:300], y[:300])
-        whole = esn.predict(X[300:])
-        stream = esn.stream()
-        sizes = [300, 301, 340, 400]
-        chunks = [stream.predict(X[a:b]) for a, b in itertools.pairwise(sizes)]
-        atol = 1e-4 if "dtype" in params else 1e-12
-        np.testing.assert_allclose(np.concatenate(chunks), whole, rtol=0, atol=atol)
-        stream.reset()
-        np.testing.assert_array_equal(stream.predict(X[300:301]), chunks[0])
-
-    def test_return_state_continues(self, params, n_outputs):
-        X, y = series(n_outputs=n_outputs)
-        esn = self.make(params).fit(X[:300], y[:300])
-        _, state = esn.predict(X[300:350], return_state=True)
-        rest = esn.predict(X[350:], initial_state=state)
-        atol = 1e-4 if "dtype" in params else 1e-12
-        np.testing.assert_allclose(rest, esn.predict(X[300:])[50:], rtol=0, atol=atol)
 
     def test_outputs_keep_the_dimensions_of_y(self, params, n_outputs):
         X, y = series(n_outputs=n_outputs)

@@ -14,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 from helpers import naive
 from reservoir import LiquidStateMachine, ReservoirFeatures
 from reservoir.dynamics import run
-from reservoir.model_selection import from_channels_first, stack_sequences
 from reservoir.scaling import spectral_radius
 
 pytestmark = pytest.mark.both_engines
@@ -169,31 +168,6 @@ def test_scaling_none_leaves_the_channels_as_they_are():
 
 
 # --- containers
-
-
-def test_every_container_gives_the_same():
-    pd = pytest.importorskip("pandas")
-    expected = small().fit_transform(EQUAL)
-    frames = [pd.DataFrame(x, columns=list("abc")) for x in EQUAL]
-    table, _, _ = stack_sequences(EQUAL)
-    objects = np.empty(len(EQUAL), dtype=object)
-    objects[:] = list(EQUAL)
-    multi = pd.concat(frames, keys=[f"case {i}" for i in range(len(EQUAL))])
-    channels_first = EQUAL.transpose(0, 2, 1)
-    for X, params in (
-        (list(EQUAL), {}),
-        (EQUAL.tolist(), {}),
-        (objects, {}),
-        (frames, {}),
-        (multi, {}),
-        (table, {"sequence_column": 0}),
-        (from_channels_first(channels_first), {}),
-        (from_channels_first(list(channels_first)), {}),
-    ):
-        np.testing.assert_array_equal(small(**params).fit_transform(X), expected)
-        np.testing.assert_array_equal(small(**params).fit(X).transform(X), expected)
-    names = small().fit(frames).feature_names_in_
-    assert list(names) == ["a", "b", "c"]
 
 
 def test_series_of_one_channel():
