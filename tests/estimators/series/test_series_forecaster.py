@@ -62,10 +62,6 @@ def panel(_panel):
     return copy.deepcopy(_panel)
 
 
-def values_of(forecast):
-    return forecast.to_numpy() if hasattr(forecast, "iloc") else np.asarray(forecast)
-
-
 # --- containers ----------------------------------------------------------------------------------
 
 
@@ -111,26 +107,6 @@ def test_columns_are_forecast_together_and_keep_their_names():
     assert model.simulate(3, 2).columns.nlevels == 2
 
 
-@pytest.mark.fast_cases(2)
-@pytest.mark.parametrize(
-    ("start", "freq", "zone", "due"),
-    [
-        ("2020-01-31", pd.offsets.MonthEnd(), None, "2023-05-31"),
-        ("2015-03-31", pd.offsets.QuarterEnd(), None, "2025-03-31"),
-        ("2024-01-05", "B", None, "2024-03-01"),
-        ("2024-03-30 12:00", "h", "Europe/Berlin", "2024-04-01 05:00+02:00"),
-        ("2024-03-01", "D", "Europe/Berlin", "2024-04-10 00:00+02:00"),
-    ],
-)
-def test_calendars_continue(start, freq, zone, due):
-    index = pd.date_range(start, periods=40, freq=freq, tz=zone)
-    forecast = quick().fit(pd.Series(PAST.to_numpy(), index)).forecast(2)
-    assert forecast.index[0] == pd.Timestamp(due)
-    pd.testing.assert_index_equal(
-        index.append(forecast.index), pd.date_range(start, periods=42, freq=freq, tz=zone)
-    )
-
-
 # --- seasons and scales --------------------------------------------------------------------------
 
 
@@ -165,48 +141,51 @@ def test_growth_is_followed_and_units_do_not_matter():
 # --- what is known beforehand --------------------------------------------------------------------
 
 
-def test_known_inputs_are_used_and_their_dates_compared(driven):
+def test_known_inputs_are_used(driven):
     forecast = driven.forecast(6, PRICE[40:])
     without = quick().fit(DRIVEN[:40]).forecast(6)
     truth = DRIVEN[40:]
     assert np.abs(forecast - truth).mean() < 0.5 * np.abs(without - truth).mean()
     np.testing.assert_array_equal(driven.forecast(6, PRICE[40:].to_numpy()), forecast)
     np.testing.assert_array_equal(driven.forecast(6, PRICE.price[40:]), forecast)
-    for exog, message in (
+
+
+@pytest.mark.parametrize(
+    ("exog", "message"),
+    [
         (None, "exog is missing, but fit had 1 column of exog. Give exog with 6 rows"),
-        (PRICE[39:45], "exog does not match the rows after y: row 0 is 2018-04-01, but 2018-05"),
-        (PRICE[39:45], r"Rows from 2018-05-01 to 2018-10-01 are needed; exog has none for 2018-10"),
         (
-            PRICE[39:],
-            r"from 2018-05-01 to 2018-10-01 are needed, each once\. Select them by loc",
+            PRICE[39:45],
+            "exog does not match the rows after y: row 0 is 2018-04-01, but 2018-05-01 is due.*"
+            "Rows from 2018-05-01 to 2018-10-01 are needed; exog has none for 2018-10",
         ),
+        (PRICE[39:], r"from 2018-05-01 to 2018-10-01 are needed, each once\. Select them by loc"),
         (PRICE[40:44], "exog has 4 rows, but 6 are needed: the rows after y"),
         (PRICE[40:].rename(columns={"price": "cost"}), "Column 0 of exog is 'cost'.*was 'price'"),
         (PRICE[40:].assign(more=1.0), "exog has 2 columns, but in fit it had 1"),
-        (PRICE[40:] * np.inf, "exog contains infinity"),
-    ):
+    ],
+)
+def test_other_later_inputs_raise(exog, message, driven):
+    for call in (driven.forecast, driven.simulate):
         with pytest.raises(ValueError, match=message):
-            driven.forecast(6, exog)
-        with pytest.raises(ValueError, match=message):
-            driven.simulate(6, 2, exog)
+            call(6, exog=exog)
 
 
-def test_known_inputs_are_compared_with_the_rows_of_fit(fitted):
-    for exog, message in (
+@pytest.mark.parametrize(
+    ("exog", "message"),
+    [
         (PRICE[:39], "exog has 39 rows, but 40 are needed: the rows of y"),
         (PRICE[1:41], "exog does not match y: row 0 is 2015-02-01, but 2015-01-01 is due"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            quick().fit(PAST, exog)
-    ends = PRICE[:40].set_axis(PRICE.index[:40] + pd.offsets.MonthEnd(0))  # no stamp in common
-    with pytest.raises(
-        ValueError, match=r"from 2015-01-01 to 2018-04-01 are needed; exog has none for 2015-01-01"
-    ):
-        quick().fit(PAST, ends)
-    with pytest.raises(ValueError, match="exog was given, but the models were fitted without exog"):
-        fitted.forecast(3, PRICE[40:43])
-    with pytest.raises(ValueError, match="exog contains text in column 'day', for instance 'Mon'"):
-        quick().fit(PAST, PRICE[:40].assign(day="Mon"))
+        (
+            PRICE[:40].set_axis(PRICE.index[:40] + pd.offsets.MonthEnd(0)),  # no stamp in common
+            "from 2015-01-01 to 2018-04-01 are needed; exog has none for 2015-01-01",
+        ),
+        (PRICE[:40].assign(day="Mon"), "exog contains text in column 'day', for instance 'Mon'"),
+    ],
+)
+def test_known_inputs_are_compared_with_the_rows_of_fit(exog, message):
+    with pytest.raises(ValueError, match=message):
+        quick().fit(PAST, exog)
 
 
 def test_missing_inputs_raise_or_are_held_or_interpolated():
@@ -262,22 +241,17 @@ def test_paths_spread_as_the_intervals_and_follow_a_seed(fitted):
     assert quick(season=12).fit(PAST.to_numpy()).simulate(6, 3).shape == (3, 6)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda model: model.forecast(0), "n_steps=0 must be at least 1"),
-        (lambda model: model.forecast(2.5), "n_steps must be an integer"),
-        (lambda model: model.simulate(0), "n_steps=0 must be at least 1"),
-        (lambda model: model.simulate(2, 0), "n_paths=0 must be at least 1"),
-        (
-            lambda model: model.forecast(2, context=PAST),
-            'context can be used only if kind_ is "dynamics"',
-        ),
-    ],
-)
-def test_bad_forecasts_raise(fitted, call, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        call(fitted)
+def test_bad_forecasts_raise(fitted):
+    for call, message in (
+        (lambda: fitted.forecast(0), "n_steps=0 must be at least 1"),
+        (lambda: fitted.forecast(2.5), "n_steps must be an integer"),
+        (lambda: fitted.simulate(0), "n_steps=0 must be at least 1"),
+        (lambda: fitted.simulate(2, 0), "n_paths=0 must be at least 1"),
+        (lambda: fitted.forecast(2, context=PAST), 'context can be used only if kind_ is "dyn'),
+        (lambda: fitted.forecast(3, PRICE[40:43]), "exog was given, but .* fitted without exog"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            call()
 
 
 def test_unfitted_forecasters_raise():
@@ -436,22 +410,17 @@ def test_what_is_missing_in_an_update_is_what_was_forecast(fitted):
 
 def test_bad_updates_raise_and_change_nothing(fitted, driven, panel):
     expected = fitted.forecast(4)
-    for rows, message in (
-        (SALES[41:], "y begins at 2018-06-01.*2018-05-01 is due. Give the rows in between"),
-        (SALES[38:], r"y begins at 2018-03-01.*is due. Its first 2 rows are known already"),
-        (LATER * np.inf, "y contains infinity"),
-        (-LATER, r"y has the value -\d.* in row 0, but in fit all values were positive.*Fit again"),
-        (FRAME[40:], "y contains 2 series|y has 2 columns"),
-        (LATER[:0], "y has no rows"),
+    for model, given, message in (
+        (fitted, [SALES[41:]], "y begins at 2018-06-01.*2018-05-01 is due. Give the rows in"),
+        (fitted, [-LATER], r"value -\d.* in row 0, but in fit all values were positive.*Fit again"),
+        (fitted, [FRAME[40:]], "y contains 2 series|y has 2 columns"),
+        (fitted, [LATER[:0]], "y has no rows"),
+        (fitted, [LATER, PRICE[40:]], "exog was given"),
+        (driven, [DRIVEN[40:]], "exog is missing"),
+        (panel, [FRAME[40:] * 0 - 1], "series 'a' of y has the value -1 in row 0"),
     ):
         with pytest.raises(ValueError, match=message):
-            fitted.update(rows)
-    with pytest.raises(ValueError, match="exog was given"):
-        fitted.update(LATER, PRICE[40:])
-    with pytest.raises(ValueError, match="exog is missing"):
-        driven.update(DRIVEN[40:])
-    with pytest.raises(ValueError, match="series 'a' of y has the value -1 in row 0"):
-        panel.update(FRAME[40:] * 0 - 1)
+            model.update(*given)
     pd.testing.assert_series_equal(fitted.forecast(4), expected)
 
 
@@ -493,29 +462,6 @@ def test_lists_levels_and_ids_are_one_panel():
     assert later.index[2] == MONTHS[30]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("container", ["columns", "ids", "levels"])
-def test_any_part_of_a_panel_gives_the_same_bits(container):
-    series = {"long": SALES, "short": SALES[:15], "gap": SALES[:30].where(np.arange(30) != 4)}
-    y = pd.concat(series, names=["shop"]) if container != "columns" else FRAME[:30]
-    y = y.to_frame("v").reset_index(level=0) if container == "ids" else y
-    column = "shop" if container == "ids" else None
-    every = quick(panel="each", sequence_column=column).fit(y)
-    assert container == "columns" or every.seasons_ == {"long": (12,), "short": (), "gap": (12,)}
-    found = every.forecast(3), every.simulate(3, n_paths=4, random_state=5)
-    for ids in [["short"], ["gap", "long"]] if container != "columns" else [["b"], ["a"]]:
-        part = {
-            "columns": lambda table, ids=ids: table.loc[:, table.columns.isin(ids, level=-1)],
-            "ids": lambda table, ids=ids: table[table["shop"].isin(ids)],
-            "levels": lambda table, ids=ids: table[table.index.isin(ids, level=0)],
-        }[container]
-        few = clone(every).fit(part(y))
-        again = few.forecast(3), few.simulate(3, n_paths=4, random_state=5)
-        for whole, own in zip(found, again, strict=True):
-            assert len(own) == len(part(whole)) > 0
-            np.testing.assert_array_equal(part(whole), own)
-
-
 def same_state(one, other):
     """Assert that two forecasters of a panel cannot be told apart."""
     assert one.seasons_ == other.seasons_
@@ -534,7 +480,8 @@ def same_state(one, other):
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("container", ["columns", "ids", "levels", "list"])
 def test_models_fitted_apart_are_joined_and_taken_apart(container, tmp_path):
-    y = pd.concat({"long": SALES, "short": SALES[:20], "last": SALES[4:30]}, names=["shop"])
+    last = SALES[4:30].where(np.arange(26) != 4)
+    y = pd.concat({"long": SALES, "short": SALES[:15], "last": last}, names=["shop"])
     column = "shop" if container == "ids" else None
     model = quick(panel="each", sequence_column=column)
     tables = {
@@ -542,7 +489,7 @@ def test_models_fitted_apart_are_joined_and_taken_apart(container, tmp_path):
         "ids": [y[["long", "short"]].to_frame("v").reset_index(level=0),
                 y[["last"]].to_frame("v").reset_index(level=0)],
         "levels": [y[["long", "short"]], y[["last"]]],
-        "list": [[SALES], [SALES[:20], SALES[4:30]]],
+        "list": [[SALES], [SALES[:15], last]],
     }[container]  # fmt: skip
     axis = int(container == "columns")
     whole = [SALES, *tables[1]] if container == "list" else pd.concat(tables, axis=axis)
@@ -617,8 +564,6 @@ def test_panels_have_known_inputs():
         ({}, [PAST, PAST], 'search="series" forecasts one series.*panel="each"'),
         ({"search": "auto"}, [PAST[:20]] * 2, 'has 20 rows.*panel="each" if y contains several'),
         ({"sequence_column": 0, "search": "dynamics"}, LONG, "sequence_column=0 means that y"),
-        ({}, TALL, 'y has an index of 2 levels.*panel="each"'),
-        ({"panel": "each"}, {"a": PAST}, r"y is a dict of series.*`list\(y.values\(\)\)`"),
         ({"panel": "all"}, FRAME, "panel='all'"),
         ({"panel": "each"}, FRAME.iloc[:3], "series 'a' of y has 3 rows without"),
         ({"season": 0.5}, PAST, "season=0.5 must be"),
@@ -702,28 +647,16 @@ def test_whole_numbers_and_missing_ones_are_read():
     )
 
 
-def shuffled(rows):
-    return rows.iloc[::-1]
-
-
 BAD = [
     (PAST[:4], "y has 4 rows without missing values.*at least 5 are needed"),
     (PAST.where(T[:40] % 10 == 0), "y has 4 rows without missing values"),
     (PAST * np.nan, "y has 0 rows without missing values"),
-    (np.append(PAST, np.inf), "y contains infinity.*row 40"),
     (np.append(PAST, -1e307), "y has a value of magnitude 1e"),
     (PAST.drop(MONTHS[7]), r"The index of y has a gap.*1 row is missing.*asfreq"),
-    (pd.concat([PAST[:9], PAST[8:]]), "index of y.*twice|more than once|double"),
-    (shuffled(PAST), r"index of y.*sort_index"),
-    (
-        PAST.set_axis(MONTHS[:40] + pd.to_timedelta(T[:40] ** 2, "min")),
-        "index of y.*to_period",
-    ),
-    (PAST.set_axis([f"m{k}" for k in range(40)]), "The index of y contains labels"),
 ]
 
 
-@pytest.mark.fast_cases(6)
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize(("y", "message"), BAD)
 @pytest.mark.parametrize("search", ["auto", "series"])
 def test_bad_series_raise_and_change_nothing(y, message, search, fitted):
@@ -781,62 +714,32 @@ def test_workers_change_no_bit_at_any_length():
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("which", ["series", "panel", "exog", "joint", "periods"])
 def test_files_and_pickles_hold_every_bit(which, fitted, panel, driven, tmp_path):
-    more = {}
-    if which == "exog":
-        model, more = driven, {"exog": PRICE[40:43]}
-    elif which == "joint":
-        model = quick(season=[12, 4.5]).fit(FRAME[:40].to_numpy())
-    elif which == "periods":
-        rows = PAST[:15]
-        model = quick(panel="each").fit([rows.to_period("M"), rows.tz_localize("Asia/Tokyo")])
-    else:
-        model = fitted if which == "series" else panel
+    rows, more = PAST[:15], {"exog": PRICE[40:43]} if which == "exog" else {}
+    model = {
+        "series": lambda: fitted,
+        "panel": lambda: panel,
+        "exog": lambda: driven,
+        "joint": lambda: quick(season=[12, 4.5]).fit(FRAME[:40].to_numpy()),
+        "periods": lambda: quick(panel="each").fit(
+            [rows.to_period("M"), rows.tz_localize("Asia/Tokyo")]
+        ),
+    }[which]()
     save(model, tmp_path / "model.npz")
-    backs = [load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))]
-    for back in backs:
+    for back in (load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
         assert type(back) is ESNForecaster
-        assert back.summary() == model.summary()
-        assert repr(back.forecast(3, coverage=0.9, **more)) == repr(
-            model.forecast(3, coverage=0.9, **more)
-        )
-        assert repr(back.simulate(3, 2, **more)) == repr(model.simulate(3, 2, **more))
-    if which == "series":
-        pd.testing.assert_series_equal(
-            backs[0].update(LATER).forecast(3), model.update(LATER).forecast(3)
-        )
-
-
-@pytest.mark.slow
-def test_skops_keeps_it(fitted):
-    sio = pytest.importorskip("skops.io")
-    data = sio.dumps(fitted)
-    types = sio.get_untrusted_types(data=data)
-    assert all(name.startswith(("reservoir.", "scipy.sparse.")) for name in types)
-    back = sio.loads(data, trusted=types)
-    pd.testing.assert_series_equal(back.forecast(3), fitted.forecast(3))
-
-
-def test_clone_and_parameters(fitted):
-    params = fitted.get_params()
-    assert params["season"] == 12
-    assert clone(fitted).get_params() == params
-    with pytest.raises(NotFittedError):
-        clone(fitted).forecast(3)
-    assert fitted.set_params(season=1).season == 1
+        for one in (
+            lambda made: made.summary(),
+            lambda made: made.forecast(3, coverage=0.9, **more),
+            lambda made: made.simulate(3, 2, **more),
+            lambda made: which != "series" or copy.deepcopy(made).update(LATER).forecast(3),
+        ):
+            assert repr(one(back)) == repr(one(model))
 
 
 # those that ask for no X: a forecaster takes a series alone
-CHECKS = [
-    "check_estimator_cloneable",
-    "check_estimator_repr",
-    "check_no_attributes_set_in_init",
-    "check_parameters_default_constructible",
-    "check_get_params_invariance",
-    "check_set_params",
-    "check_mixin_order",
-    "check_estimator_tags_renamed",
-    "check_valid_tag_types",
-]
+CHECKS = """check_estimator_cloneable check_estimator_repr check_no_attributes_set_in_init
+check_parameters_default_constructible check_get_params_invariance check_set_params
+check_mixin_order check_estimator_tags_renamed check_valid_tag_types""".split()
 
 
 @pytest.mark.parametrize("check", [name for name in CHECKS if hasattr(estimator_checks, name)])
@@ -914,9 +817,6 @@ def test_progress_counts_series(monkeypatch, caplog):
     with caplog.at_level(logging.INFO, logger="reservoir"):
         quick(panel="each", verbose=1).fit(FRAME[:12])
     assert any("models: series 2 of 2" in text for text in caplog.messages)
-    caplog.clear()
-    quick().fit(PAST[:12])
-    assert not caplog.messages
 
 
 def test_ids_of_several_levels_are_named_in_the_results():
