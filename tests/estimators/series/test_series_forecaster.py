@@ -737,9 +737,11 @@ def test_files_and_pickles_hold_every_bit(which, fitted, panel, driven, tmp_path
 
 
 # those that ask for no X: a forecaster takes a series alone
-CHECKS = """check_estimator_cloneable check_estimator_repr check_no_attributes_set_in_init
-check_parameters_default_constructible check_get_params_invariance check_set_params
-check_mixin_order check_estimator_tags_renamed check_valid_tag_types""".split()
+CHECKS = [
+    "check_estimator_cloneable", "check_estimator_repr", "check_no_attributes_set_in_init",
+    "check_parameters_default_constructible", "check_get_params_invariance", "check_set_params",
+    "check_mixin_order", "check_estimator_tags_renamed", "check_valid_tag_types",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("check", [name for name in CHECKS if hasattr(estimator_checks, name)])
