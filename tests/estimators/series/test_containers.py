@@ -20,67 +20,53 @@ VALUES = np.random.default_rng(0).normal(size=(N, 2))
 POINT = np.arange(H * 2.0).reshape(H, 2)
 BANDS = np.arange(K * 2 * H * 2.0).reshape(K, 2, H, 2)
 PATHS = np.arange(4 * H * 2.0).reshape(4, H, 2)
+TABLE = np.concatenate([POINT[None], *BANDS])  # labels, steps, columns
 
 
-def container_and_calendar(table):
-    return SeriesContainer.of(table), Calendar.of("y", table)
+def wrapped(table, n_columns=2):
+    """Return points, bands and paths in the container of a table, all of it read from a file."""
+    container, calendar = map(round_trip, (SeriesContainer.of(table), Calendar.of("y", table)))
+    points, bands, paths = (rows[..., :n_columns] for rows in (POINT, BANDS, PATHS))
+    banded = container.wrap_bands(points, bands, COVERAGES, calendar)
+    return container.wrap(points, calendar), banded, container.wrap_paths(paths, calendar)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "Float64"])
 @pytest.mark.parametrize("name", ["sales", 7, ("a", 1), None])
 def test_a_series_comes_back_as_one_with_dates(dtype, name):
     y = pd.Series(np.arange(N), MONTHS[:N], name=name).astype(dtype)
-    container, calendar = map(round_trip, container_and_calendar(y))
+    found, banded, paths = wrapped(y, 1)
     wide = "float32" if dtype == "float32" else "float64"
-    found = container.wrap(POINT[:, :1], calendar)
     expected = pd.Series(POINT[:, 0].astype(wide), MONTHS[N:], name=name)
     pd.testing.assert_series_equal(found, expected)
-    banded = container.wrap_bands(POINT[:, :1], BANDS[..., :1], COVERAGES, calendar)
-    assert banded.columns.tolist() == LABELS
-    assert banded.index.equals(MONTHS[N:])
-    np.testing.assert_array_equal(banded["lower 50%"], BANDS[1, 0, :, 0])
-    np.testing.assert_array_equal(banded["upper 90%"], BANDS[0, 1, :, 0])
-    paths = container.wrap_paths(PATHS[..., :1], calendar)
+    expected = pd.DataFrame(TABLE[..., 0].T.astype(wide), MONTHS[N:], LABELS)
+    pd.testing.assert_frame_equal(banded, expected)
     assert paths.columns.tolist() == [0, 1, 2, 3]
-    np.testing.assert_array_equal(paths[2], PATHS[2, :, 0])
+    np.testing.assert_array_equal(paths, PATHS[..., 0].T)
 
 
 @pytest.mark.parametrize("names", [["a", "b"], [3, 1], [("x", 1), ("x", 2)]])
 def test_a_frame_comes_back_as_one(names):
     columns = pd.Index(names, name=None if isinstance(names[0], tuple) else "what")
-    y = pd.DataFrame(VALUES, MONTHS[:N], columns)
-    container, calendar = map(round_trip, container_and_calendar(y))
-    expected = pd.DataFrame(POINT, MONTHS[N:], columns)
-    pd.testing.assert_frame_equal(container.wrap(POINT, calendar), expected)
-    banded = container.wrap_bands(POINT, BANDS, COVERAGES, calendar)
+    found, banded, paths = wrapped(pd.DataFrame(VALUES, MONTHS[:N], columns))
+    pd.testing.assert_frame_equal(found, pd.DataFrame(POINT, MONTHS[N:], columns))
     assert banded.shape == (H, 2 * len(LABELS))
     for j, column in enumerate(names):
-        assert banded[column].columns.tolist() == LABELS
-        key = column if isinstance(column, tuple) else (column,)
-        np.testing.assert_array_equal(banded[(*key, "lower 50%")], BANDS[1, 0, :, j])
-    paths = container.wrap_paths(PATHS, calendar)
-    pd.testing.assert_frame_equal(
-        paths[2], pd.DataFrame(PATHS[2], MONTHS[N:], columns), check_names=False
-    )
+        expected = pd.DataFrame(TABLE[..., j].T, MONTHS[N:], LABELS)
+        pd.testing.assert_frame_equal(banded[column], expected, check_names=False)
+    expected = pd.DataFrame(PATHS[2], MONTHS[N:], columns)
+    pd.testing.assert_frame_equal(paths[2], expected, check_names=False)
     assert paths.columns.names[0] == "path"
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_arrays_come_back_as_arrays(dtype):
-    flat, calendar = container_and_calendar(VALUES[:, 0].astype(dtype))
-    assert flat.wrap(POINT[:, :1], calendar).shape == (H,)
-    assert flat.wrap(POINT[:, :1], calendar).dtype == dtype
-    banded = flat.wrap_bands(POINT[:, :1], BANDS[..., :1], COVERAGES, calendar)
-    assert banded.shape == (H, 1 + 2 * K)
-    np.testing.assert_array_equal(banded[:, 3], BANDS[1, 0, :, 0])
-    assert flat.wrap_paths(PATHS[..., :1], calendar).shape == (4, H)
-    table, calendar = container_and_calendar(VALUES.astype(dtype))
-    np.testing.assert_array_equal(table.wrap(POINT, calendar), POINT)
-    banded = table.wrap_bands(POINT, BANDS, COVERAGES, calendar)
-    assert banded.shape == (H, 2, 1 + 2 * K)
-    assert banded.dtype == dtype
-    np.testing.assert_array_equal(banded[:, 1, 2], BANDS[0, 1, :, 1])
-    np.testing.assert_array_equal(table.wrap_paths(PATHS, calendar), PATHS)
+    flat, table = wrapped(VALUES[:, 0].astype(dtype), 1), wrapped(VALUES.astype(dtype))
+    expected = POINT, np.moveaxis(TABLE, 0, -1), PATHS
+    of_first = POINT[:, 0], TABLE[..., 0].T, PATHS[..., 0]
+    for found, rows in zip([*flat, *table], [*of_first, *expected], strict=True):
+        np.testing.assert_array_equal(found, rows)
+        assert found.dtype == dtype
 
 
 def test_labels_of_coverages():
@@ -91,16 +77,14 @@ def test_labels_of_coverages():
 
 
 def test_polars_in_polars_out(polars):
-    series, calendar = container_and_calendar(polars.Series("a", VALUES[:, 0]))
-    assert series.wrap(POINT[:, :1], calendar).equals(polars.Series("a", POINT[:, 0]))
-    banded = series.wrap_bands(POINT[:, :1], BANDS[..., :1], COVERAGES, calendar)
+    found, banded, _ = wrapped(polars.Series("a", VALUES[:, 0]), 1)
+    assert found.equals(polars.Series("a", POINT[:, 0]))
     assert banded.columns == LABELS
     table = polars.DataFrame(VALUES, schema=["a", "b"])
-    frame, calendar = container_and_calendar(table)
-    assert frame.wrap(POINT, calendar).equals(polars.DataFrame(POINT, schema=["a", "b"]))
-    banded = frame.wrap_bands(POINT, BANDS, COVERAGES, calendar)
+    found, banded, paths = wrapped(table)
+    assert found.equals(polars.DataFrame(POINT, schema=["a", "b"]))
     assert banded.columns == [f"{name} {label}" for name in "ab" for label in LABELS]
-    assert frame.wrap_paths(PATHS, calendar).columns[:3] == ["0 a", "0 b", "1 a"]
+    assert paths.columns[:3] == ["0 a", "0 b", "1 a"]
     np.testing.assert_array_equal(read_values("y", table), VALUES)
     with_null = polars.Series("a", [1, None, 3])
     np.testing.assert_array_equal(read_values("y", with_null)[:, 0], [1, np.nan, 3])
@@ -110,11 +94,10 @@ def test_polars_in_polars_out(polars):
     with pytest.raises(ValueError, match="y contains text in column 'c'"):
         read_values("y", table.with_columns(c=polars.Series(["x"] * N)))
     ids = polars.Series("id", ["q"] * 15 + ["p"] * 9)
-    rows = Panel.read(table.insert_column(1, ids), panel="each", sequence_column="id")
-    panel, values = rows.panel, rows.values
-    assert panel.ids == ("q", "p")
-    np.testing.assert_array_equal(np.concatenate(values), VALUES)
-    back = panel.wrap([POINT, POINT])
+    read = Panel.read(table.insert_column(1, ids), panel="each", sequence_column="id")
+    assert read.panel.ids == ("q", "p")
+    np.testing.assert_array_equal(np.concatenate(read.values), VALUES)
+    back = read.panel.wrap([POINT, POINT])
     assert back.columns == ["a", "id", "b"]
     assert back["id"].to_list() == ["q"] * H + ["p"] * H
 

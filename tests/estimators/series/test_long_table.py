@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from reservoir import ESNForecaster, SeasonalNaive, load, save
 
@@ -161,17 +162,12 @@ def test_whole_numbers_are_times():
     with pytest.raises(ValueError, match=r"of series 'b', from 24 to 26.*no row for 24"):
         model.forecast(3, exog=future.assign(ds=future["ds"] - future["ds"] % 16))
     rows = future.assign(y=10.0)
-    with pytest.raises(ValueError, match=r"of series 'b' in y begin at 0 .*but 24 follows"):
-        model.update(table)
-    with pytest.raises(ValueError, match=r"of series 'b' in y begin at 25 .*but 24 follows"):
-        model.update(rows[rows["ds"] != 24])
-    assert model.update(rows).forecast(1, exog=later_rows(rows, 1, 1))["ds"].tolist() == [
-        27,
-        21,
-        19,
-    ]
-    first = table[table["shop"] == "b"]
-    one = SeasonalNaive(3, time_column="ds", target_column="y").fit(first[::-1])
+    for first, known in ((0, table), (25, rows[rows["ds"] != 24])):
+        with pytest.raises(ValueError, match=rf"of series 'b' .* at {first} .*but 24 follows"):
+            model.update(known)
+    after = model.update(rows).forecast(1, exog=later_rows(rows, 1, 1))
+    assert after["ds"].tolist() == [27, 21, 19]
+    one = SeasonalNaive(3, time_column="ds", target_column="y").fit(table[23::-1])
     assert one.forecast(2).columns.tolist() == ["ds", "y"]
     assert one.forecast(2)["ds"].tolist() == [24, 25]
 
@@ -182,27 +178,25 @@ def test_whole_numbers_are_times():
     [
         ([7, 3, 5], "int32"),
         ([7, 3, 5], "Int64"),
-        (["b", "a", "c"], "object"),
-        (["b", "a", "c"], "string"),
-        (["b", "a", "c"], pd.CategoricalDtype(["a", "b", "c", "d"], ordered=True)),
+        (list("bac"), "object"),
+        (list("bac"), "string"),
+        (list("bac"), pd.CategoricalDtype(["a", "b", "c", "d"], ordered=True)),
         ([7, 3, 5], "category"),
     ],
 )
 def test_ids_keep_their_dtype(ids, dtype):
     table = long_table(np.random.default_rng(0), ids, known=False).astype({"shop": dtype})
+    twice = np.repeat(np.array(ids, object), 2).tolist()
     made = SeasonalNaive(3, **THREE).fit(table).forecast(2, coverage=0.5)
     assert made["shop"].dtype == table["shop"].dtype
-    assert made["shop"].tolist() == np.repeat(np.array(ids, object), 2).tolist()
-    dated = table.set_index("ds")
-    made = SeasonalNaive(3, sequence_column="shop").fit(dated).forecast(2)
+    assert made["shop"].tolist() == twice
+    made = SeasonalNaive(3, sequence_column="shop").fit(table.set_index("ds")).forecast(2)
     assert made["shop"].dtype == table["shop"].dtype
     assert made.index.tolist()[:2] == list(MONTHS[24:26])
     levels = table.set_index(["shop", "ds"])["y"]
     made = SeasonalNaive(3, panel="each").fit(levels).forecast(2)
     assert made.index.levels[0].dtype == levels.index.levels[0].dtype
-    assert (
-        made.index.get_level_values("shop").tolist() == np.repeat(np.array(ids, object), 2).tolist()
-    )
+    assert made.index.get_level_values("shop").tolist() == twice
 
 
 def test_ids_of_polars_keep_their_dtype(polars):
@@ -218,21 +212,23 @@ def test_ids_of_polars_keep_their_dtype(polars):
         assert plain.schema["shop"] == mine.schema["shop"]
 
 
-@pytest.mark.parametrize("dated", ["2020-01-01", "zone", "period", "float"])
-def test_times_keep_their_kind(dated):
-    times = {
-        "zone": MONTHS[:24].tz_localize("Europe/Berlin"),
-        "period": MONTHS[:24].to_period("M"),
-        "float": pd.Index(np.arange(24) / 4),
-    }.get(dated, MONTHS[:24])
+@pytest.mark.parametrize(
+    ("times", "due"),
+    [
+        (MONTHS[:24], MONTHS[24]),
+        (MONTHS[:24].tz_localize("Europe/Berlin"), MONTHS[24].tz_localize("Europe/Berlin")),
+        (MONTHS[:24].to_period("M"), MONTHS[24].to_period("M")),
+        (np.arange(24) / 4, 6.0),
+    ],
+    ids=["dates", "zone", "periods", "floats"],
+)
+def test_times_keep_their_kind(times, due):
     table = pd.DataFrame({"y": np.arange(24.0) % 3, "ds": times}).sample(frac=1, random_state=0)
     made = SeasonalNaive(3, time_column="ds").fit(table).forecast(3)
     assert made.columns.tolist() == ["ds", "y"]
     assert made["ds"].dtype == table["ds"].dtype
     assert made["y"].tolist() == [0.0, 1.0, 2.0]
-    assert made["ds"].iloc[0] == {"float": 6.0}.get(
-        dated, times[-1] + times.freq if dated != "float" else 0
-    )
+    assert made["ds"].iloc[0] == due
 
 
 def test_targets_by_name_and_number():
@@ -322,24 +318,24 @@ def test_columns_that_raise(change, params, told):
 
 
 def test_tables_that_raise():
-    for y in ([TABLE, TABLE], TABLE["y"], TABLE.set_index(["shop", "ds"])):
-        with pytest.raises(ValueError, match="columns of one table"):
-            SeasonalNaive(time_column=0).fit(y)
-    with pytest.raises(ValueError, match="Rename one of the two"):
-        SeasonalNaive(**THREE).fit(pd.concat([TABLE, TABLE[["y"]]], axis=1))
-    with pytest.raises(ValueError, match="none is left"):
-        SeasonalNaive(sequence_column=0, time_column=1).fit(TABLE[["shop", "ds"]])
-    with pytest.raises(ValueError, match="known inputs are the other columns of y"):
-        quick(**THREE).fit(TABLE, TABLE)
+    times, ids = SeasonalNaive(time_column=0), SeasonalNaive(sequence_column=0, time_column=1)
     model = SeasonalNaive(3, **THREE).fit(TABLE)
-    with pytest.raises(ValueError, match="y has no column 'ds'"):
-        model.update(TABLE[["shop", "y"]])
-    with pytest.raises(ValueError, match="y has the column 'z'"):
-        model.update(TABLE.assign(z=1))
-    other = quick(**THREE | {"target_column": None}).fit(TABLE)
-    more = quick(**THREE | {"target_column": None}).fit(TABLE.assign(z=1.0))
+    for call, y, told in (
+        (times.fit, [TABLE, TABLE], "columns of one table"),
+        (times.fit, TABLE["y"], "columns of one table"),
+        (times.fit, TABLE.set_index(["shop", "ds"]), "columns of one table"),
+        (clone(model).fit, pd.concat([TABLE, TABLE[["y"]]], axis=1), "Rename one of the two"),
+        (ids.fit, TABLE[["shop", "ds"]], "none is left"),
+        (lambda y: quick(**THREE).fit(y, y), TABLE, "known inputs are the other columns of y"),
+        (model.update, TABLE[["shop", "y"]], "y has no column 'ds'"),
+        (model.update, TABLE.assign(z=1), "y has the column 'z'"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            call(y)
+    several = quick(sequence_column="shop", time_column="ds")
+    fits = [clone(several).fit(table) for table in (TABLE, TABLE.assign(z=1.0))]
     with pytest.raises(ValueError, match="fitted to different tables"):
-        ESNForecaster.concat([other, more])
+        ESNForecaster.concat(fits)
 
 
 def test_future_inputs_have_the_times_of_the_forecast():
@@ -363,33 +359,17 @@ def test_future_inputs_have_the_times_of_the_forecast():
 
 def test_remedies_for_gaps_run():
     """Those of an index would not: a table of several series has no frequency."""
-    gap = TABLE.drop(index=3)
+    gap, naive = TABLE.drop(index=3), SeasonalNaive(3, **THREE)
     told = r"Add rows with these times, and NaN .*number the rows of each series \(cumcount\)"
     with pytest.raises(ValueError, match=told):
-        SeasonalNaive(3, **THREE).fit(gap)
-    row = TABLE.loc[[3]].assign(y=np.nan)
-    made = SeasonalNaive(3, **THREE).fit(pd.concat([gap, row])).forecast(1)
+        naive.fit(gap)
+    made = naive.fit(pd.concat([gap, TABLE.loc[[3]].assign(y=np.nan)])).forecast(1)
     assert made["ds"].tolist() == [MONTHS[24], MONTHS[22], MONTHS[24]]
     numbered = gap.assign(ds=gap.groupby("shop").cumcount())
-    assert SeasonalNaive(3, **THREE).fit(numbered).forecast(1)["ds"].tolist() == [23, 18, 16]
-    with pytest.raises(
-        ValueError, match=r"Column 'ds' of series 'b' of y has a gap.* Add rows with"
-    ):
-        SeasonalNaive(3, **THREE).fit(
-            TABLE.assign(ds=TABLE.groupby("shop").cumcount()).drop(index=3)
-        )
-
-
-def test_series_that_fail_are_rows_of_nan():
-    table = long_table(np.random.default_rng(0))
-    bad = table.drop(index=30)  # a month of a
-    with pytest.warns(UserWarning, match="1 of 3 series could not be fitted"):
-        model = quick(**THREE, errors="warn").fit(bad)
-    assert "Column 'ds' of series 'a' of y has a gap" in model.failures_["a"]
-    future = later_rows(table)
-    made = model.forecast(3, exog=future)
-    wanted = quick(**THREE).fit(table).forecast(3, exog=future)
-    pd.testing.assert_frame_equal(made, wanted.assign(y=wanted["y"].where(wanted["shop"] != "a")))
+    assert naive.fit(numbered).forecast(1)["ds"].tolist() == [23, 18, 16]
+    numbered = TABLE.assign(ds=TABLE.groupby("shop").cumcount()).drop(index=3)
+    with pytest.raises(ValueError, match=r"Column 'ds' of series 'b' of y has a gap.* Add rows"):
+        naive.fit(numbered)
 
 
 def test_known_inputs_in_a_table_of_their_own():
