@@ -2,10 +2,23 @@
 
 import numpy as np
 
+from reservoir import ESNForecaster
 from reservoir.series_models.history import History
 from reservoir.series_models.series_data import SeriesData
 
 AHEAD = 40  # rows that inputs are known for, beyond the end
+
+
+def quick(**params):
+    """Return a forecaster of series by one network."""
+    return ESNForecaster(**{"search": "series", "n_networks": 1, "random_state": 0} | params)
+
+
+def assert_first_steps_stay(ahead, few, many, leeway):
+    """Assert that results of a few steps begin those of many, which `ahead` returns by step."""
+    whole = ahead(many)
+    for n_steps in few:
+        np.testing.assert_allclose(ahead(n_steps), whole[:n_steps], rtol=0, atol=leeway)
 
 
 def seasonal(n_rows, period=12, *, seed=0, n_outputs=1, step=0.3):

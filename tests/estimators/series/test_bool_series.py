@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from helpers.series import quick
 from reservoir import ESNForecaster, load, save
 
 pd = pytest.importorskip("pandas")
@@ -13,10 +14,6 @@ OPEN = np.arange(60) % 12 > 3
 OPEN = OPEN ^ (np.random.default_rng(0).random(60) < 0.15)
 GAPS = pd.Series(OPEN, MONTHS).drop(MONTHS[[20, 33]]).asfreq("MS")  # objects: True, False, NaN
 SMALL = [{"n_units": 20}]
-
-
-def quick(**params):
-    return ESNForecaster(**{"search": "series", "n_networks": 1, "random_state": 0} | params)
 
 
 def forecasts(model):

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from helpers.series import quick
 from reservoir import ESNForecaster, load, save
 from reservoir.estimators.series.known_inputs import as_numbers, categories_of, indicators
 
@@ -19,10 +20,6 @@ EXOG = pd.DataFrame({"price": RNG.random(60), "weather": pd.Categorical(WEATHER)
 Y = pd.Series(pd.Series(WEATHER).map({"fog": 1.0, "rain": 5.0, "sun": 20.0}).to_numpy(), DAYS)
 Y += EXOG.price + RNG.random(60)
 PLAIN = pd.get_dummies(EXOG, columns=["weather"], dtype=float)  # a column for each category
-
-
-def quick(**params):
-    return ESNForecaster(**{"search": "series", "n_networks": 1, "random_state": 0} | params)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ KINDS = {
     "dynamics": {"search": [{"n_units": 15, "spectral_radius": 0.4}]},
 }
 # factor, and distance in standard deviations; values at level c are rounded to about c * 1e-16
-CHANGES = [(1, 1e-3), (1, 1.0), (1, 1e3), (1, 1e6), (1e-9, 0), (3, 0), (2.0**200, 0)]
+CHANGES = [(1, 1e-3), (1, 1.0), (1, 1e3), (1, 1e6), (1e-9, 0), (3, 0), (1e-200, 0), (1e200, 0)]
 
 
 def rows_of(seed, n_columns=1):
