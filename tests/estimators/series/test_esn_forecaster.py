@@ -437,16 +437,12 @@ def test_a_forecast_that_only_touches_its_bounds_is_not_held():
 
 
 def test_own_networks_have_defaults_and_horizons():
-    own = [{"n_units": 12}]
-    model = small(search=own, horizon=7).fit(ORBIT)
-    defaults = {
-        "spectral_radius": 0.05,
-        "input_scaling": 0.3,
-        "bias_scaling": 1.0,
-        "leak_rate": 1.0,
-    }
-    assert model.best_params_ == own[0] | defaults | {"augment": None, "n_lags": 1, "skip": 1}
-    assert model.best_score_ > small(search=own, horizon=60).fit(ORBIT).best_score_
+    own = {"n_units": 12}
+    model = small(search=[own], horizon=7).fit(ORBIT)
+    scales = {"spectral_radius": 0.05, "input_scaling": 0.3, "bias_scaling": 1.0}
+    others = {"leak_rate": 1.0, "augment": None, "n_lags": 1, "skip": 1}
+    assert model.best_params_ == own | scales | others
+    assert model.best_score_ > small(search=[own], horizon=60).fit(ORBIT).best_score_
 
 
 BAD_PARAMETERS = {
@@ -590,7 +586,7 @@ def test_networks_of_users_no_better_than_the_mean_are_kept(y):
         model = small(search=SMALL[:1]).fit(y)
     assert [each.filename for each in w] == [__file__]
     assert model.best_score_ < 1
-    assert np.ptp(model.forecast(5)) > 1e-3
+    assert np.ptp(model.forecast(5)) > 1e-6  # not the mean
 
 
 # --- how far it sees -----------------------------------------------------------------------------
