@@ -17,42 +17,46 @@ from reservoir._validation.frequencies import dates_after, first_stray, frequenc
 from reservoir.estimators.series.calendar import Calendar  # noqa: E402
 
 OFFSETS = pd.offsets
+# offsets, and the seasons of rows enough
 FREQUENCIES = {
-    "years": OFFSETS.YearEnd(),
-    "years from April": OFFSETS.YearBegin(month=4),
-    "last work days of a year": OFFSETS.BYearEnd(),
-    "quarters": OFFSETS.QuarterEnd(),
-    "quarter starts": OFFSETS.QuarterBegin(startingMonth=1),
-    "quarters that end in January": OFFSETS.QuarterEnd(startingMonth=1),
-    "work days at ends of quarters": OFFSETS.BQuarterEnd(),
-    "month ends": OFFSETS.MonthEnd(),
-    "month starts": OFFSETS.MonthBegin(),
-    "last work days of months": OFFSETS.BMonthEnd(),
-    "first work days of months": OFFSETS.BMonthBegin(),
-    "two months": OFFSETS.MonthBegin(2),
-    "three month ends": OFFSETS.MonthEnd(3),
-    "half months": OFFSETS.SemiMonthEnd(),
-    "half months from the first": OFFSETS.SemiMonthBegin(day_of_month=16),
-    "a day of the month": pd.DateOffset(months=1),
-    "weeks": OFFSETS.Week(weekday=6),
-    "Wednesdays": OFFSETS.Week(weekday=2),
-    "four weeks": OFFSETS.Week(4, weekday=0),
-    "work days": OFFSETS.BusinessDay(),
-    "days but Sundays": OFFSETS.CustomBusinessDay(weekmask="Mon Tue Wed Thu Fri Sat"),
-    "Sunday to Thursday": OFFSETS.CustomBusinessDay(weekmask="1111001"),
-    "every second work day": OFFSETS.BusinessDay(2),
-    "days": OFFSETS.Day(),
-    "three days": OFFSETS.Day(3),
-    "hours": OFFSETS.Hour(),
-    "two hours": OFFSETS.Hour(2),
-    "twenty-four hours": OFFSETS.Hour(24),
-    "half hours": OFFSETS.Minute(30),
-    "quarter hours": OFFSETS.Minute(15),
-    "minutes": OFFSETS.Minute(),
-    "seconds": OFFSETS.Second(),
-    "milliseconds": OFFSETS.Milli(),
-    "third Fridays": OFFSETS.WeekOfMonth(week=2, weekday=4),
-    "last Fridays": OFFSETS.LastWeekOfMonth(weekday=4),
+    "years": (OFFSETS.YearEnd(), ()),
+    "years from April": (OFFSETS.YearBegin(month=4), ()),
+    "last work days of a year": (OFFSETS.BYearEnd(), ()),
+    "quarters": (OFFSETS.QuarterEnd(), (4,)),
+    "quarter starts": (OFFSETS.QuarterBegin(startingMonth=1), (4,)),
+    "quarters that end in January": (OFFSETS.QuarterEnd(startingMonth=1), None),
+    "work days at ends of quarters": (OFFSETS.BQuarterEnd(), None),
+    "month ends": (OFFSETS.MonthEnd(), (12,)),
+    "month starts": (OFFSETS.MonthBegin(), None),
+    "last work days of months": (OFFSETS.BMonthEnd(), (12,)),
+    "first work days of months": (OFFSETS.BMonthBegin(), None),
+    "two months": (OFFSETS.MonthBegin(2), (6,)),
+    "three month ends": (OFFSETS.MonthEnd(3), (4,)),
+    "half months": (OFFSETS.SemiMonthEnd(), (24,)),
+    "half months from the first": (OFFSETS.SemiMonthBegin(day_of_month=16), None),
+    "a day of the month": (pd.DateOffset(months=1), (12,)),
+    "weeks": (OFFSETS.Week(weekday=6), (365.25 / 7,)),
+    "Wednesdays": (OFFSETS.Week(weekday=2), (365.25 / 7,)),
+    "four weeks": (OFFSETS.Week(4, weekday=0), (365.25 / 28,)),
+    "work days": (OFFSETS.BusinessDay(), (5, 365.25 * 5 / 7)),
+    "days but Sundays": (
+        OFFSETS.CustomBusinessDay(weekmask="Mon Tue Wed Thu Fri Sat"),
+        (6, 365.25 * 6 / 7),
+    ),
+    "Sunday to Thursday": (OFFSETS.CustomBusinessDay(weekmask="1111001"), (5, 365.25 * 5 / 7)),
+    "every second work day": (OFFSETS.BusinessDay(2), None),
+    "days": (OFFSETS.Day(), (7, 365.25)),
+    "three days": (OFFSETS.Day(3), (7 / 3, 365.25 / 3)),
+    "hours": (OFFSETS.Hour(), (24, 168)),
+    "two hours": (OFFSETS.Hour(2), (12, 84)),
+    "twenty-four hours": (OFFSETS.Hour(24), None),
+    "half hours": (OFFSETS.Minute(30), (48, 336)),
+    "quarter hours": (OFFSETS.Minute(15), (96, 672)),
+    "minutes": (OFFSETS.Minute(), (60, 1440)),
+    "seconds": (OFFSETS.Second(), (60, 3600)),
+    "milliseconds": (OFFSETS.Milli(), ()),
+    "third Fridays": (OFFSETS.WeekOfMonth(week=2, weekday=4), (12,)),
+    "last Fridays": (OFFSETS.LastWeekOfMonth(weekday=4), None),
 }
 # three rows of these could be something else: a Friday each fourth week, or 15 days
 FROM = dict.fromkeys(["half months", "half months from the first"], 4)
@@ -60,24 +64,12 @@ FROM |= dict.fromkeys(["third Fridays", "last Fridays"], 13)
 FROM |= dict.fromkeys(["days but Sundays", "Sunday to Thursday"], 13)
 ZONES = [None, "Europe/Berlin", "America/New_York"]
 LENGTHS = (3, 4, 30)
-# what the brief of the calendar promises, of rows enough
-SEASONS = {
-    **dict.fromkeys(["years", "years from April", "last work days of a year"], ()),
-    **dict.fromkeys(["quarters", "quarter starts", "three month ends"], (4,)),
-    **dict.fromkeys(["month ends", "last work days of months", "a day of the month"], (12,)),
-    **{"two months": (6,), "half months": (24,), "third Fridays": (12,)},
-    **{"weeks": (365.25 / 7,), "Wednesdays": (365.25 / 7,), "four weeks": (365.25 / 28,)},
-    **{"work days": (5, 365.25 * 5 / 7), "days": (7, 365.25), "three days": (7 / 3, 365.25 / 3)},
-    **{"days but Sundays": (6, 365.25 * 6 / 7), "Sunday to Thursday": (5, 365.25 * 5 / 7)},
-    **{"hours": (24, 168), "two hours": (12, 84), "half hours": (48, 336)},
-    **{"quarter hours": (96, 672), "minutes": (60, 1440), "seconds": (60, 3600)},
-    "milliseconds": (),
-}
+SEASONS = {name: seasons for name, (_, seasons) in FREQUENCIES.items() if seasons is not None}
 N = 50
 
 
 def dates(name, n_rows, zone=None, start="2023-09-15 05:00"):
-    return pd.date_range(start, periods=n_rows, freq=FREQUENCIES[name], tz=zone)
+    return pd.date_range(start, periods=n_rows, freq=FREQUENCIES[name][0], tz=zone)
 
 
 def bare(index):

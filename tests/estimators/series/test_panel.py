@@ -1,7 +1,6 @@
 """Panels of series: their containers, ids, exogenous tables, later rows, and errors."""
 
 import pickle
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +19,7 @@ N, H, K = 24, 6, 2  # rows, steps of a forecast, coverages
 COVERAGES = [0.9, 0.5]
 LABELS = ["forecast", "lower 90%", "upper 90%", "lower 50%", "upper 50%"]
 VALUES = np.random.default_rng(0).normal(size=(N, 2))
+FRAME = pd.DataFrame(VALUES, columns=["a", "b"])
 
 
 def read_panel(y, column=None):
@@ -100,23 +100,21 @@ def test_a_list_of_series():
 
 
 def test_lists_and_stacks_of_arrays():
-    points = forecasts(3, 2)[0]
     tables = [VALUES, VALUES[:7], VALUES[3:]]
-    panel, values = read_panel(tables)
+    _, values, points, back, *_ = read_and_wrapped(tables, None, 2)
     assert [len(rows) for rows in values] == [24, 7, 21]
-    np.testing.assert_array_equal(panel.wrap(points), points)
+    np.testing.assert_array_equal(back, points)
     objects = np.empty(3, dtype=object)
     objects[:] = tables
-    back = read_panel(objects)[0].wrap(points)
-    assert back.dtype == object
-    assert back.shape == (3,)
+    back = read_and_wrapped(objects, None, 2)[3]
+    assert (back.dtype, back.shape) == (object, (3,))
     stack = np.stack([VALUES] * 3)
-    panel, values = read_panel(stack)
+    _, values, points, back, *_ = read_and_wrapped(stack, None, 2)
     np.testing.assert_array_equal(values, stack)
-    np.testing.assert_array_equal(panel.wrap(points), np.stack(points))
-    one, values = read_panel(VALUES[:, 0])
-    assert len(one) == len(values) == 1
-    assert one.wrap(forecasts(1)[0]).shape == (H,)
+    np.testing.assert_array_equal(back, np.stack(points))
+    ids, values, _, back, *_ = read_and_wrapped(VALUES[:, 0])
+    assert len(ids) == len(values) == 1
+    assert back.shape == (H,)
 
 
 @pytest.mark.parametrize("by_time", [False, True])
@@ -190,7 +188,6 @@ def test_a_panel_can_be_pickled():
 TEXT = pd.DataFrame({"day": np.tile(["a", "b"], 12), "y": np.arange(24.0)})
 LONG = pd.DataFrame({"id": ["a", "b", "a"], "y": [1.0, 2.0, 3.0]})
 LEVELS = pd.Series([1.0, 2, 3], pd.MultiIndex.from_arrays([["a", "a", None], MONTHS[:3]]))
-FRAME = pd.DataFrame(VALUES, columns=["a", "b"])
 
 
 @pytest.mark.parametrize(
@@ -219,62 +216,65 @@ def test_panels_that_raise(y, column, told):
 def test_exog_of_panels():
     parts = dated_parts()
     del parts["c"]
-    panel, values = read_panel(list(parts.values()))
+    panel, _ = read_panel(list(parts.values()))
     exog = [pd.DataFrame({"e": 1.0, "f": 2.0}, index=part.index) for part in parts.values()]
     assert [len(rows) for rows in read_exog(panel, exog)] == [24, 12]
-    with pytest.raises(ValueError, match="does not match series 0 of y"):
-        read_exog(panel, exog[::-1])
-    with pytest.raises(ValueError, match="1 tables, but there are 2 series"):
-        read_exog(panel, exog[:1])
+    for wrong, told in (
+        (exog[::-1], "does not match series 0 of y"),
+        (exog[:1], "1 tables, but there are 2 series"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            read_exog(panel, wrong)
     # ids in another order, and later rows
-    panel, values = read_panel(pd.concat(parts))
+    panel, _ = read_panel(pd.concat(parts))
     later = {k: pd.DataFrame({"e": 1.0 * i}, following(parts[k])) for i, k in enumerate("ab")}
     found = read_exog(panel, pd.concat(later), following=True)
     assert [rows[0, 0] for rows in found] == [1.0, 0.0]
     with pytest.raises(ValueError, match="no rows of series 'a'; it has rows of 'b'"):
         read_exog(panel, pd.concat({"b": later["b"]}), following=True)
     # one table for all columns
-    panel, values = read_panel(pd.DataFrame(VALUES, MONTHS[:N], ["a", "b"]))
+    panel, _ = read_panel(FRAME.set_axis(MONTHS[:N]))
     holidays = pd.Series(np.arange(N), MONTHS[:N])
     first, second = read_exog(panel, holidays)
     assert first is second
-    with pytest.raises(ValueError, match=re.escape("does not match column 'a' of y")):
+    with pytest.raises(ValueError, match="does not match column 'a' of y"):
         read_exog(panel, holidays.set_axis(MONTHS[1 : N + 1]))
-    assert len(values) == 2
 
 
-def test_later_rows_of_panels():
+@pytest.mark.parametrize("container", ["list", "levels", "ids"])
+def test_later_rows_of_panels(container):
     parts = dated_parts()
-    later = {k: part.set_axis(following(part, len(part))) for k, part in parts.items()}
-    both = pd.concat(parts)
-    for before, after, column in (
-        (list(parts.values()), list(later.values()), None),
-        (both, pd.concat({k: later[k] for k in "cab"}), None),
-        (
-            both.reset_index(0, name="y"),
-            pd.concat({k: later[k] for k in "acb"}).reset_index(0, name="y"),
-            "level_0",
-        ),
-    ):
-        panel, _ = read_panel(before, column)
-        longer, values, *_ = panel.follow(after, sequence_column=column)
-        for i, part in enumerate(later.values()):
-            np.testing.assert_array_equal(values[i][:, 0], part)
-            assert longer.calendars[i].following(3).equals(following(part, 3))
-        with pytest.raises(ValueError, match=r"begins at 2020-01-31.* 24 rows are known"):
-            panel.follow(before, sequence_column=column)
-    # without new rows, and a new one
-    panel, _ = read_panel(both)
-    longer, values, *_ = panel.follow(pd.concat({"a": later["a"]}))
+    later = {k: parts[k].set_axis(following(parts[k], len(parts[k]))) for k in "cab"}
+    if container == "list":
+        later = {k: later[k] for k in parts}
+    make, column = {
+        "list": (lambda parts: list(parts.values()), None),
+        "levels": (pd.concat, None),
+        "ids": (lambda parts: pd.concat(parts).reset_index(0, name="y"), "level_0"),
+    }[container]
+    panel, _ = read_panel(make(parts), column)
+    longer, values, *_ = panel.follow(make(later), sequence_column=column)
+    for i, each in enumerate(parts):
+        np.testing.assert_array_equal(values[i][:, 0], later[each])
+        assert longer.calendars[i].following(3).equals(following(later[each], 3))
+    with pytest.raises(ValueError, match=r"begins at 2020-01-31.* 24 rows are known"):
+        panel.follow(make(parts), sequence_column=column)
+
+
+def test_later_rows_of_some_series():
+    parts = dated_parts()
+    panel, _ = read_panel(pd.concat(parts))
+    new = parts["a"].set_axis(following(parts["a"], 12))
+    longer, values, *_ = panel.follow(pd.concat({"a": new}))
     assert [len(rows) for rows in values] == [0, 12, 0]
     assert longer.calendars[0] == panel.calendars[0]
-    with pytest.raises(
-        ValueError, match="series 'z', which is not among the series of fit: 'b', 'a', 'c'"
+    for wrong, told in (
+        (pd.concat({"z": new}), "'z', which is not among the series of fit: 'b', 'a', 'c'"),
+        ([new, new], r"2 series \(a list\), but fit had 3 \(a MultiIndex\)"),
     ):
-        panel.follow(pd.concat({"z": later["a"]}))
-    with pytest.raises(ValueError, match=r"2 series \(a list\), but fit had 3 \(a MultiIndex\)"):
-        panel.follow([later["a"], later["b"]])
-    columns, _ = read_panel(pd.DataFrame(VALUES, MONTHS[:N], ["a", "b"]))
+        with pytest.raises(ValueError, match=told):
+            panel.follow(wrong)
+    columns, _ = read_panel(FRAME.set_axis(MONTHS[:N]))
     assert columns.follow(VALUES[:5]).panel.calendars[1].n_rows == N + 5
 
 
