@@ -148,41 +148,27 @@ def test_known_inputs_are_used(driven):
 
 
 @pytest.mark.parametrize(
-    ("exog", "message"),
+    ("given", "exog", "message"),
     [
-        (None, "exog is missing, but fit had 1 column of exog. Give exog with 6 rows"),
-        (
-            PRICE[39:45],
-            "exog does not match the rows after y: row 0 is 2018-04-01, but 2018-05-01 is due.*"
-            "Rows from 2018-05-01 to 2018-10-01 are needed; exog has none for 2018-10",
-        ),
-        (PRICE[39:], r"from 2018-05-01 to 2018-10-01 are needed, each once\. Select them by loc"),
-        (PRICE[40:44], "exog has 4 rows, but 6 are needed: the rows after y"),
-        (PRICE[40:].rename(columns={"price": "cost"}), "Column 0 of exog is 'cost'.*was 'price'"),
-        (PRICE[40:].assign(more=1.0), "exog has 2 columns, but in fit it had 1"),
+        (6, None, "exog is missing, but fit had 1 column of exog. Give exog with 6 rows"),
+        (6, PRICE[39:45], "exog does not match the rows after y: row 0 is 2018-04-01, but 2018-05-"
+         "01 is due.* from 2018-05-01 to 2018-10-01 are needed; exog has none for 2018-10"),
+        (6, PRICE[39:], r"from 2018-05-01 to 2018-10-01 are needed, each once\. Select them by l"),
+        (6, PRICE[40:44], "exog has 4 rows, but 6 are needed: the rows after y"),
+        (6, PRICE[40:].set_axis(["cost"], axis=1), "Column 0 of exog is 'cost'.*was 'price'"),
+        (6, PRICE[40:].assign(more=1.0), "exog has 2 columns, but in fit it had 1"),
+        (PAST, PRICE[:39], "exog has 39 rows, but 40 are needed: the rows of y"),
+        (PAST, PRICE[1:41], "exog does not match y: row 0 is 2015-02-01, but 2015-01-01 is due"),
+        # no stamp in common
+        (PAST, PRICE[:40].set_axis(PAST.index + pd.offsets.MonthEnd(0)),
+         "from 2015-01-01 to 2018-04-01 are needed; exog has none for 2015-01-01"),
+        (PAST, PRICE[:40].assign(day="Mon"), "exog contains text in column 'day', for instance 'M"),
     ],
-)
-def test_other_later_inputs_raise(exog, message, driven):
-    for call in (driven.forecast, driven.simulate):
+)  # fmt: skip
+def test_other_known_inputs_raise(given, exog, message, driven):
+    for call in (quick().fit,) if given is PAST else (driven.forecast, driven.simulate):
         with pytest.raises(ValueError, match=message):
-            call(6, exog=exog)
-
-
-@pytest.mark.parametrize(
-    ("exog", "message"),
-    [
-        (PRICE[:39], "exog has 39 rows, but 40 are needed: the rows of y"),
-        (PRICE[1:41], "exog does not match y: row 0 is 2015-02-01, but 2015-01-01 is due"),
-        (
-            PRICE[:40].set_axis(PRICE.index[:40] + pd.offsets.MonthEnd(0)),  # no stamp in common
-            "from 2015-01-01 to 2018-04-01 are needed; exog has none for 2015-01-01",
-        ),
-        (PRICE[:40].assign(day="Mon"), "exog contains text in column 'day', for instance 'Mon'"),
-    ],
-)
-def test_known_inputs_are_compared_with_the_rows_of_fit(exog, message):
-    with pytest.raises(ValueError, match=message):
-        quick().fit(PAST, exog)
+            call(given, exog=exog)
 
 
 def test_missing_inputs_raise_or_are_held_or_interpolated():
@@ -377,16 +363,14 @@ def test_update_continues_from_later_rows(fitted):
 
 def test_update_in_parts_is_update_at_once(fitted, driven):
     parts, plain = copy.deepcopy(fitted), copy.deepcopy(fitted)
-    fitted.update(LATER)
+    expected = fitted.update(LATER).forecast(5)
     for k in range(6):
         parts.update(LATER[k : k + 1])
-    plain.update(LATER.to_numpy())
-    pd.testing.assert_series_equal(parts.forecast(5), fitted.forecast(5))
-    pd.testing.assert_series_equal(plain.forecast(5), fitted.forecast(5))
-    changed = copy.deepcopy(plain)
+    pd.testing.assert_series_equal(parts.forecast(5), expected)
+    pd.testing.assert_series_equal(plain.update(LATER.to_numpy()).forecast(5), expected)
     with pytest.raises(ValueError, match="2018-11-01 is due"):
-        changed.update(LATER)
-    pd.testing.assert_series_equal(changed.forecast(5), fitted.forecast(5))
+        plain.update(LATER)
+    pd.testing.assert_series_equal(plain.forecast(5), expected)
     model = copy.deepcopy(driven).update(DRIVEN[40:43], PRICE[40:43])
     assert np.abs(model.forecast(3, PRICE[43:]) - DRIVEN[43:]).mean() < 4
 
@@ -474,22 +458,22 @@ def same_state(one, other):
 
 
 @pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("container", ["columns", "ids", "levels", "list"])
+@pytest.mark.parametrize("container", ["columns", "ids", "levels", "list", "array"])
 def test_models_fitted_apart_are_joined_and_taken_apart(container, tmp_path):
     last = SALES[4:30].where(np.arange(26) != 4)
-    y = pd.concat({"long": SALES, "short": SALES[:15], "last": last}, names=["shop"])
-    column = "shop" if container == "ids" else None
+    y = pd.concat({7.0: SALES, 1.0: SALES[:15], 3.0: last}, names=["shop"]).rename("v")
+    make = {
+        "columns": lambda ids: FRAME[ids],
+        "ids": lambda ids: y[ids].reset_index(level=0),
+        "levels": lambda ids: y[ids],
+        "list": lambda ids: [y[each] for each in ids],
+        "array": lambda ids: y[ids].reset_index()[["shop", "v"]].to_numpy(),
+    }[container]
+    names = [["a"], ["b"]] if container == "columns" else [[7.0, 1.0], [3.0]]
+    column = {"ids": "shop", "array": 0}.get(container)
     model = quick(panel="each", sequence_column=column)
-    tables = {
-        "columns": [FRAME[["a"]], FRAME[["b"]]],
-        "ids": [y[["long", "short"]].to_frame("v").reset_index(level=0),
-                y[["last"]].to_frame("v").reset_index(level=0)],
-        "levels": [y[["long", "short"]], y[["last"]]],
-        "list": [[SALES], [SALES[:15], last]],
-    }[container]  # fmt: skip
-    axis = int(container == "columns")
-    whole = [SALES, *tables[1]] if container == "list" else pd.concat(tables, axis=axis)
-    every, parts = clone(model).fit(whole), [clone(model).fit(table) for table in tables]
+    every = clone(model).fit(make(sum(names, [])))
+    parts = [clone(model).fit(make(ids)) for ids in names]
     joined = ESNForecaster.concat(parts)
     save(joined, tmp_path / "joined.npz")
     for each in (joined, load(tmp_path / "joined.npz")):
@@ -497,46 +481,38 @@ def test_models_fitted_apart_are_joined_and_taken_apart(container, tmp_path):
     ids = list(every._panel.ids)
     same_state(every.select(ids), every)
     same_state(every.select(list(parts[0]._panel.ids)), parts[0])
-    backwards = every.select(ids[::-1])
-    same_state(backwards.select(ids), every)
+    same_state(every.select(ids[::-1]).select(ids), every)
     assert joined.n_features_in_ == every.n_features_in_
     with pytest.raises(ValueError, match="named twice; the panel has"):
         every.select([ids[0], ids[0]])
-    if container == "list":
-        return
-    with pytest.raises(ValueError, match=f"series {ids[0]!r} is in two models"):
-        ESNForecaster.concat([every, every.select(ids[:1])])
-    if container == "ids":  # the same of an array with a column of ids
-        rows = pd.concat({1.0: PAST, 7.0: SALES[:20]}, names=["shop"]).reset_index().to_numpy()
-        rows = np.delete(rows, 1, axis=1).astype(float)
-        arrays = quick(panel="each", sequence_column=0)
-        apart = [clone(arrays).fit(rows[rows[:, 0] == each]) for each in (1, 7)]
-        same_state(ESNForecaster.concat(apart), clone(arrays).fit(rows))
+    if container != "list":
+        with pytest.raises(ValueError, match=f"series {ids[0]!r} is in two models"):
+            ESNForecaster.concat([every, every.select(ids[:1])])
 
 
 def test_models_that_differ_are_not_joined():
-    one, other = quick(panel="each").fit([PAST]), quick(panel="each").fit([FRAME[:40]])
-    cases = (
-        ([], "models is empty"),
-        ([one, quick().fit(PAST)], r"panel=None, but only models of separate series"),
-        ([one, quick(panel="each", clip=2.0).fit([PAST])], r"clip='auto' and clip=2.0"),
-        ([one, other], "fitted to different tables: one has 1, another 2"),
-        ([one, quick(panel="each").fit(TALL)], "one has 'a list', another 'a MultiIndex'"),
+    one, other, shared = (
+        quick(panel=panel).fit(y)
+        for panel, y in (("each", [PAST]), ("each", [FRAME[:40]]), (None, PAST))
     )
-    for models, message in cases:
-        with pytest.raises(ValueError, match=message):
-            ESNForecaster.concat(models)
-    with pytest.raises(TypeError, match="a Series, not an ESNForecaster"):
-        ESNForecaster.concat([one, PAST])
-    for ids, error, message in (
-        ("0", TypeError, "must be a list of ids"),
-        ([], ValueError, "ids is empty"),
-        ([3], ValueError, "3 is not in the panel; the panel has 0"),
+    for call, given, message in (
+        (ESNForecaster.concat, [], "models is empty"),
+        (ESNForecaster.concat, [one, shared], r"panel=None, but only models of separate series"),
+        (
+            ESNForecaster.concat,
+            [one, quick(panel="each", clip=2.0).fit([PAST])],
+            "'auto' and clip=",
+        ),
+        (ESNForecaster.concat, [one, other], "fitted to different tables: one has 1, another 2"),
+        (ESNForecaster.concat, [one, quick(panel="each").fit(TALL)], "'a list', another 'a Multi"),
+        (ESNForecaster.concat, [one, PAST], "a Series, not an ESNForecaster"),
+        (one.select, "0", "must be a list of ids"),
+        (one.select, [], "ids is empty"),
+        (one.select, [3], "3 is not in the panel; the panel has 0"),
+        (shared.select, [0], "panel=None: there is one system"),
     ):
-        with pytest.raises(error, match=message):
-            one.select(ids)
-    with pytest.raises(ValueError, match="panel=None: there is one system"):
-        quick().fit(PAST).select([0])
+        with pytest.raises((ValueError, TypeError), match=message):
+            call(given)
 
 
 def test_panels_have_known_inputs():
@@ -822,28 +798,24 @@ def test_ids_of_several_levels_are_named_in_the_results():
 
 def repeating(n_periods):
     noise = np.random.default_rng(0).normal(size=12 * n_periods)
-    return np.tile([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8], n_periods) + noise
+    return np.tile(8 * np.eye(12)[-1], n_periods) + noise
 
 
 @pytest.mark.fast_cases(2)
-@pytest.mark.parametrize(
-    ("y", "which"),
-    [
-        (repeating(10), "y"),
-        (pd.Series(repeating(10)), "y"),
-        (pd.Series(repeating(10), np.arange(5, 125)), "y"),
-        ([repeating(5), repeating(10)], "series 1 of y"),
-    ],
-)
-def test_a_season_that_no_dates_state_is_named(y, which):
-    panel = "each" if isinstance(y, list) else None
-    said = (
-        f"{which} repeats every 12 rows.* [3-7][0-9] % of the error without it. Set season=12, or"
-    )
-    with pytest.warns(UserWarning, match=said):
+@pytest.mark.parametrize("kind", ["array", "series", "numbers", "list"])
+def test_a_season_that_no_dates_state_is_named(kind):
+    y = {
+        "array": repeating(10),
+        "series": pd.Series(repeating(10)),
+        "numbers": pd.Series(repeating(10), np.arange(5, 125)),
+        "list": [repeating(5), repeating(10)],
+    }[kind]
+    panel, which = ("each", "series 1 of y") if kind == "list" else (None, "y")
+    told = f"{which} repeats every 12 rows.* [3-7][0-9] % of the error without it. Set season=12"
+    with pytest.warns(UserWarning, match=told):
         quick(panel=panel, season=None).fit(y)
-    quick(panel=panel, season=12).fit(y)
-    quick(panel=panel, season=1).fit(y)
+    for season in (12, 1):
+        quick(panel=panel, season=season).fit(y)
 
 
 def test_no_season_is_named_where_there_is_none():
