@@ -163,11 +163,12 @@ def test_known_inputs_are_used(driven):
         (PAST, PRICE[:40].set_axis(PAST.index + pd.offsets.MonthEnd(0)),
          "from 2015-01-01 to 2018-04-01 are needed; exog has none for 2015-01-01"),
         (PAST, PRICE[:40].assign(day="Mon"), "exog contains text in column 'day', for instance 'M"),
+        (PAST, PRICE[:40].assign(day=PAST.index), "exog has the datetime column 'day'"),
     ],
 )  # fmt: skip
 def test_other_known_inputs_raise(given, exog, message, driven):
     for call in (quick().fit,) if given is PAST else (driven.forecast, driven.simulate):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises((ValueError, TypeError), match=message):
             call(given, exog=exog)
 
 
@@ -472,7 +473,7 @@ def test_models_fitted_apart_are_joined_and_taken_apart(container, tmp_path):
     names = [["a"], ["b"]] if container == "columns" else [[7.0, 1.0], [3.0]]
     column = {"ids": "shop", "array": 0}.get(container)
     model = quick(panel="each", sequence_column=column)
-    every = clone(model).fit(make(sum(names, [])))
+    every = clone(model).fit(make([*names[0], *names[1]]))
     parts = [clone(model).fit(make(ids)) for ids in names]
     joined = ESNForecaster.concat(parts)
     save(joined, tmp_path / "joined.npz")
