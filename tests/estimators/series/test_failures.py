@@ -126,29 +126,30 @@ def test_columns_and_tables_of_polars(polars):
 
 
 def test_known_inputs_and_later_rows_of_bad_series_are_ignored():
+    def table(parts):
+        rows = pd.concat(parts, names=["shop"]).to_frame()
+        return rows.astype({"w": "category"}) if "w" in rows else rows
+
     parts = {"gap": good(1).drop(MONTHS[5]), "a": good(4), "b": good(5)}
     weather = pd.Series(["sun", "rain"] * (N // 2 + 1), MONTHS, name="w")
     inputs = {key: weather[: len(part)].set_axis(part.index) for key, part in parts.items()}
     inputs["gap"] = inputs["gap"].replace("sun", "snow")  # a category that others do not have
-    y, exog = (pd.concat(each, names=["shop"]).to_frame() for each in (parts, inputs))
-    exog["w"] = exog["w"].astype("category")
+    y, exog = table(parts), table(inputs)
     model, _ = fitted(quick(), y, exog)
     few = y.index.isin(["a", "b"], level=0)
     alone = quick().fit(y[few], exog[few])
-    following = dict.fromkeys(parts, weather[N : N + 1]) | {"gap": pd.Series(["?"], MONTHS[:1])}
-    later = pd.concat(following, names=["shop"]).to_frame("w")
-    later["w"] = later["w"].astype("category")
+    unknown = pd.Series(["?"], MONTHS[:1], name="w")
+    later = table(dict.fromkeys(parts, weather[N : N + 1]) | {"gap": unknown})
     one = later[later.index.isin(["a", "b"], level=0)]
     wanted = alone.forecast(1, one)
     for known in (later, one):
         np.testing.assert_array_equal(model.forecast(1, known)[1:], wanted)
-    new = {"gap": good(1)[:1], "a": good(4, N + 1)[N:], "b": good(5, N + 1)[N:]}
-    new = pd.concat(new, names=["shop"]).to_frame()
+    new = table({"gap": good(1)[:1], "a": good(4, N + 1)[N:], "b": good(5, N + 1)[N:]})
     alone.update(new[1:], one)
     model.update(new, later)
     one = one.set_axis(pd.MultiIndex.from_product([["a", "b"], MONTHS[N + 1 :]]))
     np.testing.assert_array_equal(model.forecast(1, one)[1:], alone.forecast(1, one))
-    model.update(pd.concat({"gap": good(1)[-1:]}, names=["shop"]).to_frame())  # of no other series
+    model.update(table({"gap": good(1)[-1:]}))  # of no other series
 
 
 def test_tables_of_known_inputs_belong_to_series_by_their_order():
@@ -300,19 +301,20 @@ def test_a_missing_time_concerns_its_series_only():
     exog = exog[exog["shop"] != "e"]
     columns = {"sequence_column": "shop", "time_column": "month"}
     model, _ = fitted(quick(panel=None, **columns), y, exog)
-    assert model.failures_ == {
-        "b": "y has no time in row 12 of column 'month' (NaN). Fill it, or drop that row.",
-        "c": model.failures_["c"],
-        "d": "exog has no time in row 29 of column 'month' (NaN). Fill it, or drop that row.",
-        "e": model.failures_["e"],
-    }
-    assert "series 'c', from 2020-01-31 to 2020-10-31, each once, but it" in model.failures_["c"]
+    assert list(model.failures_) == list("bcde")
+    for each, told in (
+        ("b", "y has no time in row 12 of column 'month' (NaN). Fill it, or drop that row."),
+        ("c", "series 'c', from 2020-01-31 to 2020-10-31, each once, but it"),
+        ("d", "exog has no time in row 29 of column 'month' (NaN). Fill it, or drop that row."),
+    ):
+        assert told in model.failures_[each]
     later = pd.DataFrame({"shop": ["b", "a"], "month": [pd.NaT, MONTHS[N]], "y": 9.0, "x": 1.0})
-    model.update(later[["shop", "month", "y"]], later[["shop", "month", "x"]])
-    found = model.forecast(1, later[["shop", "month", "x"]].assign(month=[pd.NaT, MONTHS[N + 1]]))
+    rows, known = later[["shop", "month", "y"]], later[["shop", "month", "x"]]
+    model.update(rows, known)
+    found = model.forecast(1, known.assign(month=[pd.NaT, MONTHS[N + 1]]))
     assert found["y"].isna().tolist() == [False] + [True] * 4
     with pytest.raises(ValueError, match="y has no time in row 0 of column 'month'"):
-        model.update(later[1:].assign(month=pd.NaT)[["shop", "month", "y"]], later)
+        model.update(rows[1:].assign(month=pd.NaT), later)
     with pytest.raises(ValueError, match="y has no time in row 12 of column 'month'"):
         quick(panel=None, errors="raise", **columns).fit(y, exog)
 

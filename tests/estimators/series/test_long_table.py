@@ -267,6 +267,12 @@ def test_targets_with_an_index():
     both = quick(sequence_column="shop").fit(table[["shop", "y"]], table[["shop", "price"]])
     wanted = both.forecast(3, exog=future[["shop", "price"]], coverage=0.9)
     pd.testing.assert_frame_equal(made, wanted)
+    for wrong, told in (
+        (future.assign(z=1.0), "2 columns besides the ids, but in fit it had 1"),
+        (None, "fit had 1 column of exog"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            both.forecast(3, exog=wrong)
     one = table[table["shop"] == "b"].drop(columns="shop")
     ahead = future[future["shop"] == "b"][["price"]]
     alone = quick(target_column="y").fit(one).forecast(3, exog=ahead)
@@ -381,16 +387,6 @@ def test_known_inputs_in_a_table_of_their_own():
     pd.testing.assert_frame_equal(model.forecast(3, exog=future), wanted)
     with pytest.raises(ValueError, match="exog must have the times of the rows of y of series 'b'"):
         quick(sequence_column="shop", time_column="ds").fit(y, exog[1:])
-
-
-def test_columns_of_known_inputs_are_counted_without_the_ids():
-    table = long_table(np.random.default_rng(0)).set_index("ds")
-    model = quick(sequence_column="shop").fit(table[["shop", "y"]], table[["shop", "price"]])
-    future = later_rows(table.reset_index()).set_index("ds")
-    with pytest.raises(ValueError, match="2 columns besides the ids, but in fit it had 1"):
-        model.forecast(3, exog=future.assign(z=1.0))
-    with pytest.raises(ValueError, match="fit had 1 column of exog"):
-        model.forecast(3)
 
 
 def test_a_column_that_rises_evenly_may_be_a_time():

@@ -89,14 +89,14 @@ def test_the_warning_names_series_date_and_column():
     days = pd.date_range("2024-01-01", periods=60)
     table = pd.DataFrame({"a": quiet(60), "b": quiet(60, 1)}, days)
     table.loc[days[-1], "b"] = 0.0
-    with pytest.warns(UserWarning, match=r"series 'b' of y has the value 0 in row 59 \(2024-02-29"):
-        each = model(panel="each").fit(table)
-    with pytest.warns(UserWarning, match=r"y has the value 0 in row 59 \(2024-02-29.*, column 1"):
-        together = model().fit(table)
-    with pytest.warns(UserWarning, match=r"series 'b' of y has the value 0"):
-        shared = model(panel="shared").fit(table)
-    for one in (each, together, shared):
-        rows = one.forecast(3, coverage=0.9)
+    place = r"y has the value 0 in row 59 \(2024-02-29"
+    for panel, told in (
+        ("each", f"series 'b' of {place}"),
+        (None, f"{place}.*, column 1"),
+        ("shared", f"series 'b' of {place}"),
+    ):
+        with pytest.warns(UserWarning, match=told):
+            rows = model(panel=panel).fit(table).forecast(3, coverage=0.9)
         assert (rows["a"]["lower 90%"] > 90).all()
         assert (rows["b"]["lower 90%"] < 5).all()
         assert (np.abs(rows["b"]["forecast"] - 100) < 5).all()
