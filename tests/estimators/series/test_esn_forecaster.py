@@ -63,12 +63,9 @@ def test_lists_are_the_arrays_that_they_hold(rows, arrays):
     for given in (rows.tolist(), [rows], rows.astype(object)):
         np.testing.assert_array_equal(tiny().fit(given).forecast(7), expected)
     np.testing.assert_array_equal(model.forecast(7, context=rows.tolist()), expected)
-
-
-def test_one_dimension_is_one_column(arrays):
-    expected = arrays[()].forecast(9)
-    np.testing.assert_array_equal(arrays[(1,)].forecast(9)[:, 0], expected)
-    np.testing.assert_array_equal(arrays[()].forecast(9, context=ORBIT[:, :1]), expected)
+    if rows.ndim == 1:  # is one column
+        np.testing.assert_array_equal(arrays[(1,)].forecast(7)[:, 0], expected)
+        np.testing.assert_array_equal(model.forecast(7, context=rows[:, None]), expected)
 
 
 def test_trajectories_come_in_lists_object_arrays_and_three_dimensions():

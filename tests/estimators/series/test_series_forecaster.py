@@ -72,24 +72,15 @@ def test_a_series_comes_back_with_its_dates_continued(fitted):
 
 def test_containers_hold_the_same_forecast(fitted):
     expected = fitted.forecast(4).to_numpy()
-    periods = PAST.copy()
-    periods.index = PAST.index.to_period("M")
-    forecast = quick().fit(periods).forecast(4)
-    assert forecast.index[0] == pd.Period("2018-05", "M")
-    np.testing.assert_array_equal(forecast, expected)
-    for given in (PAST.tolist(), PAST.reset_index(drop=True)):
-        np.testing.assert_array_equal(quick(season=12).fit(given).forecast(4), expected)
+    periods = quick().fit(PAST.to_period("M")).forecast(4)
+    assert periods.index[0] == pd.Period("2018-05", "M")
     table = quick().fit(PAST.to_frame()).forecast(4)
     assert list(table.columns) == ["sales"]
-    np.testing.assert_array_equal(table.to_numpy()[:, 0], expected)
-    single = quick().fit(PAST.astype(np.float32)).forecast(4)
-    assert single.dtype == np.float32
-
-
-def test_tables_of_polars(polars, fitted):
-    forecast = quick(season=12).fit(polars.Series("sales", PAST.to_numpy())).forecast(4)
-    assert forecast.name == "sales"
-    np.testing.assert_array_equal(forecast.to_numpy(), fitted.forecast(4).to_numpy())
+    given = PAST.tolist(), PAST.reset_index(drop=True)
+    plain = (quick(season=12).fit(y).forecast(4) for y in given)
+    for found in (periods, table["sales"], *plain):
+        np.testing.assert_array_equal(found, expected)
+    assert quick().fit(PAST.astype(np.float32)).forecast(4).dtype == np.float32
 
 
 def test_columns_are_forecast_together_and_keep_their_names():
@@ -424,10 +415,9 @@ def test_columns_are_series_of_their_own(panel):
     pd.testing.assert_index_equal(updated.index, LATER.index[2:4])
 
 
-def test_lists_levels_and_ids_are_one_panel():
-    made = quick(panel="each").fit([PAST, SALES[:30].to_numpy()])
-    first, second = made.forecast(3)
-    pd.testing.assert_series_equal(first, quick().fit(PAST).forecast(3))
+def test_lists_levels_and_ids_are_one_panel(fitted):
+    first, second = quick(panel="each").fit([PAST, SALES[:30].to_numpy()]).forecast(3)
+    pd.testing.assert_series_equal(first, fitted.forecast(3))
     assert isinstance(second, np.ndarray)
     tall = quick(panel="each").fit(TALL).forecast(3)
     assert tall.index.names == ["shop", "month"]
@@ -437,10 +427,9 @@ def test_lists_levels_and_ids_are_one_panel():
     long = model.forecast(3)
     assert list(long.columns) == ["shop", "sales"]
     np.testing.assert_array_equal(long.sales, tall)
-    new = LATER.to_frame().assign(shop="north")[["shop", "sales"]]
-    later = model.update(new).forecast(2)  # of the south there is nothing new
-    assert later.index[0] == MONTHS[45] + pd.offsets.MonthBegin()
-    assert later.index[2] == MONTHS[30]
+    # of the south there is nothing new
+    later = model.update(LONG[:6].set_axis(LATER.index).assign(sales=LATER)).forecast(2)
+    assert later.index[[0, 2]].tolist() == [MONTHS[45] + pd.offsets.MonthBegin(), MONTHS[30]]
 
 
 def same_state(one, other):
@@ -516,11 +505,10 @@ def test_models_that_differ_are_not_joined():
             call(given)
 
 
-def test_panels_have_known_inputs():
+def test_panels_have_known_inputs(driven):
     both = pd.DataFrame({"a": DRIVEN, "b": -DRIVEN})
     shared = quick(panel="each").fit(both[:40], PRICE[:40]).forecast(6, PRICE[40:])
-    alone = quick().fit(DRIVEN[:40], PRICE[:40]).forecast(6, PRICE[40:])
-    np.testing.assert_array_equal(shared["a"], alone)
+    np.testing.assert_array_equal(shared["a"], driven.forecast(6, PRICE[40:]))
     prices = pd.concat({"north": PRICE[:40], "south": PRICE[:30]})
     model = quick(panel="each").fit(TALL, prices)
     ahead = pd.concat({"south": PRICE[30:33], "north": PRICE[40:43]})
