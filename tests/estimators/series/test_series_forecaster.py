@@ -765,6 +765,8 @@ def test_the_html_holds_the_summary_escaped():
 def test_progress_counts_series(monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with caplog.at_level(logging.INFO, logger="reservoir"):
+        quick(panel="each").fit(FRAME[:12])
+        assert not caplog.messages
         quick(panel="each", verbose=1).fit(FRAME[:12])
     assert any("models: series 2 of 2" in text for text in caplog.messages)
 
