@@ -11,6 +11,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -20,6 +21,7 @@ from reservoir import (
     ESNForecaster,
     ESNRegressor,
     LocalForecaster,
+    NVARRegressor,
     RNNRegressor,
     SeasonalNaive,
     forecast,
@@ -153,7 +155,7 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.fast_cases(15)
+@pytest.mark.fast_cases(10)
 @pytest.mark.parametrize(("cls", "options"), OPTIONS)
 def test_rows_in_two_calls_are_rows_in_one_and_change_nothing(cls, options):
     rows, y = case(cls)
@@ -182,6 +184,103 @@ def test_rows_in_two_calls_are_rows_in_one_and_change_nothing(cls, options):
     once = model.predict(X)
     for again in (model.fit(rows, y), clone(model).fit(rows, y)):
         np.testing.assert_array_equal(again.predict(X), once)
+
+
+NUMBERS = [cls for cls in by_row("predict") if not is_classifier(cls)]
+LATER = {
+    "n_units": 7,
+    "leak_rate": 0.1,
+    "dtype": "float32",
+    "include_input": False,
+    "readout": Ridge(),
+    "cell": "gru",
+    "output": "tanh",
+    "loss": "hinge",
+    "target": "last",
+    "washout": 3,
+    "feedback": True,
+    "n_lags": 3,
+    "bidirectional": True,
+    "time_step": 5.0,
+    "sequence_column": 0,
+}
+
+
+@pytest.mark.parametrize("cls", by_row("predict"))
+def test_parameters_set_after_fit_wait_for_the_next_fit(cls):
+    cases, y = make_forecast_pairs(X[:ROWS]) if cls in NUMBERS else case(cls)
+    model = fitted(cls, cases, y)
+
+    def said():
+        return model.predict(cases), model.forecast(3) if cls in NUMBERS else 0
+
+    before = said()
+    for name in LATER.keys() & model.get_params().keys():
+        model.set_params(**{name: LATER[name]})
+        for found, expected in zip(said(), before, strict=True):
+            np.testing.assert_array_equal(found, expected, err_msg=name)
+
+
+@pytest.mark.fast_cases(4)
+@pytest.mark.parametrize("cls", [*(cls for cls in by_row() if cls is not NVARRegressor), *whole()])
+def test_random_states_of_every_kind(cls):
+    cases, y = case(cls)
+
+    def said(state):
+        return result(fitted(cls, cases, y, random_state=state), cases)
+
+    twice = (said(np.random.RandomState(5)) for _ in range(2))
+    np.testing.assert_array_equal(*twice)
+    generator = np.random.default_rng(5)
+    before = generator.bit_generator.state
+    assert not np.array_equal(said(generator), said(generator))  # two different children
+    assert generator.bit_generator.state == before
+
+
+@pytest.mark.parametrize("cls", [ESNRegressor, RNNRegressor])
+def test_one_sequence_alone_continues_after_training(cls):
+    rows, y = case(cls)
+    new = X[ROWS:]
+    one, table = fitted(cls, [rows], [y]), fitted(cls, rows, y)
+    np.testing.assert_array_equal(one.predict([new])[0], table.predict(new))
+    zeros = one.predict(new, initial_state="zeros")
+    assert not np.allclose(zeros, one.predict(new), atol=1e-9)
+    several, states = one.predict([new, rows], return_state=True)
+    close(several[:1], [zeros], 1e-12)
+    assert len(states) == 2
+    many = fitted(cls, *sequences_of(cls))
+    np.testing.assert_array_equal(many.predict(new), many.predict(new, initial_state="zeros"))
+
+
+@pytest.mark.fast_cases(3)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("cls", NUMBERS)
+def test_predictions_have_the_dimensions_of_the_targets(cls, dtype):
+    for y in (Y[:ROWS, 0], Y[:ROWS, :1], Y[:ROWS]):
+        model = fitted(cls, X[:ROWS], y, dtype=dtype)
+        found = model.predict(X)
+        assert (found.shape[1:], found.dtype) == (y.shape[1:], np.dtype(dtype))
+        if hasattr(model, "coef_"):
+            assert model.coef_.shape[:-1] == y.shape[1:]
+
+
+@pytest.mark.fast_cases(4)
+@pytest.mark.parametrize(
+    ("cls", "options"),
+    [case for case in OPTIONS if case[0] in NUMBERS and not {"feedback", "output"} & {*case[1]}],
+)
+def test_rows_of_weight_0_drive_the_network_and_are_not_learned(cls, options):
+    rows, y = case(cls)
+    weights, wild = np.ones(ROWS), y.copy()
+    weights[50:90], wild[50:90] = 0, 1e3
+    other = rows.copy()
+    other[89] += 1.0
+    found, expected, moved = (
+        result(made(cls, **options).fit(*data, sample_weight=weights), X)
+        for data in ((rows, wild), (rows, y), (other, wild))
+    )
+    close(found, expected, 1e-9)
+    assert not np.allclose(moved, expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("cls", [c for c in by_row("partial_fit") if "RNN" not in c.__name__])

@@ -260,19 +260,6 @@ class TestPartialFit:
         np.testing.assert_allclose(tables.coef_, whole.coef_, atol=1e-10)
 
 
-def test_last_applies_to_one_sequence_only(data):
-    Xs, ys = data
-    one = ESNRegressor(**PARAMS).fit([Xs[0]], [ys[0]])
-    table = ESNRegressor(**PARAMS).fit(Xs[0], ys[0])
-    np.testing.assert_array_equal(one.predict([Xs[1]])[0], table.predict(Xs[1]))
-    zeros = one.predict(Xs[1], initial_state="zeros")
-    assert not np.allclose(zeros, one.predict(Xs[1]), atol=1e-6)
-    several = one.predict([Xs[1], Xs[2]])
-    np.testing.assert_allclose(several[0], zeros, rtol=0, atol=1e-13)  # side by side: to rounding
-    _, states = one.predict([Xs[1], Xs[2]], return_state=True)
-    assert states.shape == (2, 40)
-
-
 def test_streams_follow_one_sequence(data):
     Xs, ys = data
     X, y, _ = stack_sequences(Xs, ys)

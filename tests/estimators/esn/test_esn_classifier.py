@@ -86,16 +86,6 @@ class TestClassifier:
         with pytest.raises(ValueError, match="partial_fit"):
             clf.partial_fit(X, y)
 
-    def test_partial_fit_is_one_fit(self):
-        X, y = self.data()
-        whole = ESNClassifier(40, washout=10, random_state=0).fit(X, y)
-        parts = ESNClassifier(40, washout=10, random_state=0)
-        parts.partial_fit(X[:5], y[:5], classes=["low", "mid", "top"])
-        parts.partial_fit(X[5:300], y[5:300]).partial_fit(X[300:], y[300:])
-        np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-10)
-        with pytest.raises(ValueError, match="'far', which is not among"):
-            parts.partial_fit(X[:5], np.array(["far"] * 5))
-
     def test_own_readout(self):
         X, y = self.data()
         clf = ESNClassifier(50, readout=LogisticRegression(max_iter=1000), random_state=0)
@@ -118,17 +108,6 @@ class TestClassifier:
         clf.fit(X[:400], y[:400])
         assert clf.score(X[400:], y[400:]) > 0.8
         assert clf.state_.shape == (53,)
-
-    def test_one_class_raises(self):
-        with pytest.raises(ValueError, match="one class only"):
-            ESNClassifier().fit(np.zeros((20, 1)), np.zeros(20, int))
-
-    def test_streams(self):
-        X, y = self.data()
-        clf = ESNClassifier(50, random_state=0).fit(X[:400], y[:400])
-        stream = clf.stream()
-        labels = np.concatenate([stream.predict(X[400:450]), stream.predict(X[450:])])
-        assert np.array_equal(labels, clf.predict(X[400:]))
 
 
 # --- the rows that are kept --------------------------------------------------------------------

@@ -67,18 +67,6 @@ class TestRegressor:
         scale = np.abs(whole.coef_).max()
         np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=0, atol=tolerance * scale)
 
-    def test_outputs_keep_the_dimensions_of_y(self, params, n_outputs):
-        X, y = series(n_outputs=n_outputs)
-        esn = self.make(params).fit(X, y)
-        width = 30 + 2 * esn.include_input * esn.n_lags_
-        assert esn.predict(X).shape == y.shape
-        assert esn.coef_.shape == ((width,) if n_outputs == 1 else (n_outputs, width))
-        assert esn.predict(X).dtype == esn.states(X).dtype == np.dtype(esn.dtype)
-        assert self.make(params).fit(X, y.reshape(len(y), -1)).predict(X).shape == (
-            len(X),
-            n_outputs,
-        )
-
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_states_and_readout_are_those_of_the_low_level_functions(seed):
@@ -122,19 +110,6 @@ def test_one_generator_per_matrix():
     assert np.array_equal(states.W_in, base.W_in)
 
 
-def test_random_states_of_every_kind():
-    X, y = series()
-    first = ESNRegressor(20, random_state=np.random.RandomState(5)).fit(X, y).predict(X)
-    again = ESNRegressor(20, random_state=np.random.RandomState(5)).fit(X, y).predict(X)
-    assert np.array_equal(first, again)
-    generator = np.random.default_rng(5)
-    before = generator.bit_generator.state
-    one = ESNRegressor(20, random_state=generator).fit(X, y).predict(X)
-    two = ESNRegressor(20, random_state=generator).fit(X, y).predict(X)
-    assert not np.array_equal(one, two)  # spawned twice: two different children
-    assert generator.bit_generator.state == before
-
-
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("feedback", [False, True])
 def test_n_jobs_does_not_change_a_bit(feedback):
@@ -148,18 +123,6 @@ def test_n_jobs_does_not_change_a_bit(feedback):
     for other in fits[1:]:
         assert np.array_equal(other.coef_, fits[0].coef_)
         assert np.array_equal(other.state_, fits[0].state_)
-
-
-def test_sample_weight_zero_rows_drive_but_do_not_count():
-    X, y = series()
-    weights = np.ones(len(X))
-    weights[100:200] = 0
-    wild = y.copy()
-    wild[100:200] = 1e3
-    esn = ESNRegressor(30, random_state=0, washout=10, n_lags=1)
-    kept = esn.fit(X, wild, sample_weight=weights).coef_.copy()
-    np.testing.assert_allclose(esn.fit(X, y, sample_weight=weights).coef_, kept, atol=1e-12)
-    assert not np.allclose(esn.fit(X, y).coef_, kept, atol=1e-6)
 
 
 def test_a_gap_over_a_whole_block_leaves_the_others_to_choose_by():
@@ -464,27 +427,6 @@ def test_a_fit_that_fails_changes_nothing(params):
     esn.partial_fit(X[200:], y[200:])
     whole = clone(esn).fit(X, y)
     np.testing.assert_allclose(esn.coef_, whole.coef_, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"include_input": False},
-        {"readout": Ridge()},
-        {"dtype": "float32"},
-        {"sequence_column": 0},
-        {"feedback": True},
-        {"n_units": 7},
-        {"leak_rate": 0.1},
-    ],
-)
-def test_set_params_waits_for_the_next_fit(change):
-    wave = np.column_stack([np.sin(0.2 * np.arange(300)), np.cos(0.2 * np.arange(300))])
-    esn = ESNRegressor(20, random_state=0).fit(wave[:-1], wave[1:])
-    rows, loop = esn.predict(wave), esn.forecast(5)
-    esn.set_params(**change)
-    assert np.array_equal(esn.predict(wave), rows)
-    assert np.array_equal(esn.forecast(5), loop)
 
 
 def test_partial_fit_continues_with_the_readout_it_began_with():

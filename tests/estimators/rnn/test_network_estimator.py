@@ -3,10 +3,9 @@
 import joblib
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit, cross_val_score
 
-from reservoir import RNNClassifier, RNNRegressor
+from reservoir import RNNRegressor
 from reservoir.model_selection import stack_sequences
 from reservoir.training.bptt import predict
 from reservoir.training.cells import LSTMCell
@@ -165,30 +164,6 @@ class TestRegressor:
             rnn.predict(X), rnn.predict(X, initial_state=rnn.state_)
         )  # "last"
 
-    @pytest.mark.fast_cases(2)
-    def test_outputs_keep_the_dimensions_of_y(self, params, n_outputs):
-        X, y = self.data(params, n_outputs)
-        rnn = make(**params).fit(X, y)
-        assert rnn.predict(X).shape == y.shape
-        assert rnn.predict(X).dtype == rnn.states(X).dtype == np.dtype(rnn.dtype)
-        assert rnn.states(X).shape == (len(X), 7)
-        column = make(**params).fit(X, y.reshape(len(y), -1))
-        assert column.predict(X).shape == (len(X), n_outputs)
-        same_params(column.params_, rnn.params_)
-
-
-def test_last_applies_to_one_sequence_only():
-    Xs, ys = sequences()
-    one = make().fit([Xs[0]], [ys[0]])
-    table = make().fit(Xs[0], ys[0])
-    np.testing.assert_array_equal(one.predict([Xs[1]])[0], table.predict(Xs[1]))
-    zeros = one.predict(Xs[1], initial_state="zeros")
-    assert not np.allclose(zeros, one.predict(Xs[1]), atol=1e-9)
-    several = one.predict([Xs[1], Xs[2]])
-    np.testing.assert_allclose(several[0], zeros, rtol=0, atol=1e-13)
-    many = make().fit(list(Xs), list(ys))
-    np.testing.assert_array_equal(many.predict(Xs[1]), many.predict(Xs[1], initial_state="zeros"))
-
 
 def test_steady_is_a_fixed_point():
     X, y = series()
@@ -214,23 +189,6 @@ def test_initial_states_as_arrays_enter_training():
         make(cell="lstm", initial_state=np.zeros(7)).fit(X, y)  # outputs, then cells
     with pytest.raises(ValueError, match="initial_state='first' is not known"):
         make(initial_state="first").fit(X, y)
-
-
-@pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("cell", CELLS)
-@pytest.mark.parametrize("init", ["least_squares", "glorot"])
-def test_rows_of_weight_zero_drive_but_are_not_learned(cell, init):
-    X, y = series(120)
-    weights = np.ones(len(X))
-    weights[50:90] = 0
-    wild = y.copy()
-    wild[50:90] = 1e3
-    kept = make(cell=cell, init=init).fit(X, wild, sample_weight=weights)
-    same_params(make(cell=cell, init=init).fit(X, y, sample_weight=weights).params_, kept.params_)
-    other = X.copy()
-    other[89] += 1.0  # drives what comes after
-    moved = make(cell=cell, init=init).fit(other, wild, sample_weight=weights)
-    assert not np.array_equal(moved.params_["W"], kept.params_["W"])
 
 
 def test_weights_are_relative():
@@ -285,51 +243,3 @@ def test_searches_give_the_same_bits_on_several_workers(backend):
         one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"]
     )
     same_params(one.best_estimator_.params_, two.best_estimator_.params_)
-
-
-def test_parameters_changed_after_fit_wait_for_the_next_fit():
-    z = np.sin(0.2 * np.arange(200))[:, None]
-    rnn = make().fit(z[:-1], z[1:, 0])
-    clf = make(RNNClassifier).fit(z, z[:, 0] > 0)
-    before = rnn.predict(z), rnn.forecast(5), rnn.score(z[:-1], z[1:, 0]), clf.predict_proba(z)
-    changes = {
-        "cell": "gru",
-        "n_units": 3,
-        "include_input": True,
-        "target": "last",
-        "dtype": "float32",
-        "sequence_column": 0,
-        "washout": 3,
-    }
-    rnn.set_params(output="tanh", **changes)
-    clf.set_params(loss="hinge", **changes)
-    after = rnn.predict(z), rnn.forecast(5), rnn.score(z[:-1], z[1:, 0]), clf.predict_proba(z)
-    for one, other in zip(before, after, strict=True):
-        np.testing.assert_array_equal(one, other)
-    with pytest.raises(ValueError, match="n_units=3, but the model was fitted with n_units=7"):
-        clf.partial_fit(z, z[:, 0] > 0)
-    assert clf.predict_proba(z).shape == (200, 2)  # still probabilities
-
-
-def test_parameters_are_only_stored():
-    for cls in (RNNRegressor, RNNClassifier):
-        given = cls(cell="gru", alpha=0.5, init="he")
-        assert given.get_params() == clone(given).get_params()
-        assert (given.cell, given.alpha, given.init) == ("gru", 0.5, "he")
-        with pytest.raises(TypeError, match="lerning_rate"):
-            cls(lerning_rate="step")
-        with pytest.raises(ValueError, match="Invalid parameter 'units'"):
-            cls().set_params(units=5)
-
-
-@pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_random_states_of_every_kind(seed):
-    X, y = series(100)
-    one, two = (make(random_state=np.random.RandomState(seed)).fit(X, y) for _ in range(2))
-    same_params(one.params_, two.params_)
-    generator = np.random.default_rng(seed)
-    before = generator.bit_generator.state
-    first, second = (make(random_state=generator).fit(X, y) for _ in range(2))
-    assert not np.array_equal(first.params_["W"], second.params_["W"])
-    assert generator.bit_generator.state == before
