@@ -5,9 +5,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from reservoir import ESNRegressor, RNNClassifier, RNNRegressor, forecast, load, save
+from reservoir import ESNRegressor, RNNClassifier, RNNRegressor, load, save
 from reservoir.dynamics import run
-from reservoir.model_selection import stack_sequences
 from reservoir.training.bptt import Network
 from reservoir.training.cells import SimpleCell, StackedCell, TimedLeakyCell
 from reservoir.training.gradient_control import GradientControl
@@ -157,22 +156,6 @@ def test_outputs_are_those_of_a_run_with_these_steps(dtype, atol, include_input)
     np.testing.assert_allclose(found, states, rtol=0, atol=atol)
 
 
-def test_equal_steps_change_nothing_and_units_of_time_do_not_matter():
-    times, u, y = timed()
-    even = np.arange(len(u)) * 7.0 - 20
-    told = RNNRegressor(10, **FAST).fit(table(even[:200], u[:200]), y[:200])
-    untold = RNNRegressor(10, **{**FAST, "time_column": None}).fit(u[:200], y[:200])
-    outputs = told.predict(table(even[200:], u[200:]))
-    np.testing.assert_allclose(outputs, untold.predict(u[200:]), rtol=0, atol=1e-9)
-    in_days, in_seconds = (
-        RNNRegressor(10, **FAST)
-        .fit(table(t[:200], u[:200]), y[:200])
-        .predict(table(t[200:], u[200:]))
-        for t in (times, 86400 * times + 1.6e9)
-    )
-    np.testing.assert_allclose(in_seconds, in_days, rtol=0, atol=1e-5)
-
-
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("online", ["bptt", "least_squares"])
 def test_chunks_and_sessions_continue_over_a_gap(online):
@@ -202,40 +185,15 @@ def test_chunks_and_sessions_continue_over_a_gap(online):
     assert learned.state_[-1] < learned._model.clock.step * 50
 
 
-def test_sequences_start_fresh_in_every_container():
-    parts = [timed(n, seed, begin=1000.0 * seed) for seed, n in enumerate((60, 80, 70))]
-    Xs, ys = [table(t, u) for t, u, _ in parts], [y for _, _, y in parts]
-    listed = RNNRegressor(10, **FAST).fit(Xs, ys)
-    stacked, y, _ = stack_sequences(Xs, ys)
-    made = {**FAST, "time_column": 2, "sequence_column": 0}
-    told = RNNRegressor(10, **made).fit(stacked, y)
-    outputs = np.concatenate(listed.predict(Xs))
-    np.testing.assert_allclose(told.predict(stacked), outputs, rtol=0, atol=1e-9)
-    for (times, u, _), rows in zip(parts, listed.states(Xs), strict=True):
-        states = run(listed.reservoir_, u, dt=steps_of(times, listed.time_step_))
-        np.testing.assert_allclose(rows, states, rtol=0, atol=1e-10)
-
-
-def test_where_a_run_starts():
+def test_the_steady_state_is_left_by_no_constant_input():
     times, u, y = timed()
     X = table(times, u)
     rnn = RNNRegressor(10, **FAST).fit(X[:200], y[:200])
-    assert rnn.state_.shape == (11,)
-    zeros = rnn.predict(X[200:], initial_state="zeros")
-    np.testing.assert_array_equal(rnn.predict(X[200:], initial_state=np.zeros(10)), zeros)
-    behind = rnn.predict(X[200:], initial_state=rnn.state_)
-    np.testing.assert_array_equal(behind, rnn.predict(X[200:]))
-    assert np.abs(zeros - behind)[:3].max() > 1e-4
-    # the steady state is one in which a constant input leaves the units
     held = np.column_stack(
         [np.tile(X[200], (100, 1))[:, 0], 2e5 + np.arange(100), [X[200, 2]] * 100]
     )
     states = rnn.states(held, initial_state="steady")
     np.testing.assert_allclose(states, np.tile(states[0], (100, 1)), rtol=0, atol=1e-10)
-    # rows from before the end of training cannot follow it
-    with pytest.warns(UserWarning, match="X begins at time 1000.* training ended at 1006"):
-        again = rnn.predict(X[:50])
-    np.testing.assert_array_equal(again, rnn.predict(X[:50], initial_state="steady"))
 
 
 @pytest.mark.fast_cases(1)
@@ -294,22 +252,6 @@ def test_an_echo_state_network_is_trained_further():
     start.set_params(time_column=None, time_step="auto")
     with pytest.raises(ValueError, match=r"has cell=TimedLeakyCell.*and time_column"):
         start.fit(u, y)
-
-
-def test_saved_and_loaded(tmp_path):
-    times, u, y = timed()
-    X = table(times, u)
-    rnn = RNNRegressor(8, **FAST).fit(X[:200], y[:200])
-    for model in (rnn, rnn.stream()):
-        save(model, tmp_path / "model.npz")
-        again = load(tmp_path / "model.npz")
-        np.testing.assert_array_equal(again.predict(X[200:]), model.predict(X[200:]))
-    # what was fitted counts, not what is set later
-    expected = rnn.predict(X[200:])
-    rnn.set_params(time_column=None, time_step=5.0)
-    np.testing.assert_array_equal(rnn.predict(X[200:]), expected)
-    assert RNNRegressor(8, **{**FAST, "time_column": None}).fit(u, y).time_step_ is None
-    assert clone(rnn).get_params()["time_step"] == 5.0
 
 
 @pytest.mark.filterwarnings("ignore:initial_state=.steady:sklearn.exceptions.ConvergenceWarning")
@@ -395,9 +337,6 @@ def test_what_needs_equal_steps_raises():
     times, u, y = timed(80)
     X = table(times, u)
     rnn = RNNRegressor(5, **FAST).fit(X, y)
-    for call in (lambda: rnn.forecast(3), lambda: forecast(rnn, 3)):
-        with pytest.raises(ValueError, match="A forecast needs steps of equal length"):
-            call()
     # y[t] == X[t+1] tries no loops
     assert RNNRegressor(5, **{**FAST, "init": "auto"}).fit(X[:-1], u[1:, 0]).n_iter_ == 2
     rnn.set_params(online="rtrl")

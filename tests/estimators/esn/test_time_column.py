@@ -8,6 +8,7 @@ from reservoir import (
     ESNRegressor,
     NVARRegressor,
     ReservoirTransformer,
+    RNNRegressor,
     forecast,
     load,
     save,
@@ -44,6 +45,18 @@ def steps_of(times, step):
     return np.r_[1.0, np.diff(times) / step]
 
 
+def esn(**params):
+    return ESNRegressor(**{"n_units": 30, "time_column": 1, **MADE, **params})
+
+
+def rnn(**params):
+    trained = {"n_units": 10, "cell": "leaky", "init": "esn", "max_iter": 2}
+    return RNNRegressor(**{**trained, "time_column": 1, **MADE, **params})
+
+
+EITHER = pytest.mark.parametrize("make", [esn, rnn])
+
+
 @pytest.mark.parametrize("include_input", [True, False])
 @pytest.mark.parametrize(("dtype", "atol"), [("float64", 1e-10), ("float32", 2e-3)])
 def test_outputs_are_those_of_a_run_with_these_steps(dtype, atol, include_input):
@@ -65,25 +78,38 @@ def test_outputs_are_those_of_a_run_with_these_steps(dtype, atol, include_input)
     np.testing.assert_allclose(found, states, rtol=0, atol=atol)
 
 
-def test_equal_steps_change_nothing():
-    _, u, y = timed()
+@EITHER
+def test_equal_steps_change_nothing_and_units_of_time_do_not_matter(make):
+    times, u, y = timed()
     even = np.arange(len(u)) * 7.0 - 20
-    told = ESNRegressor(40, time_column=1, **MADE).fit(table(even[:200], u[:200]), y[:200])
-    untold = ESNRegressor(40, n_lags=1, **MADE).fit(u[:200], y[:200])
-    np.testing.assert_array_equal(told.reservoir_.W_in, untold.reservoir_.W_in)
+    told = make().fit(table(even[:200], u[:200]), y[:200])
+    without = {"n_lags": 1} if make is esn else {}
+    untold = make(time_column=None, **without).fit(u[:200], y[:200])
+    np.testing.assert_allclose(told.reservoir_.W_in, untold.reservoir_.W_in, atol=1e-9)
     outputs = told.predict(table(even[200:], u[200:]))
     np.testing.assert_allclose(outputs, untold.predict(u[200:]), rtol=0, atol=1e-9)
-
-
-def test_units_and_origin_of_time_do_not_matter():
-    times, u, y = timed()
-    model = ESNRegressor(30, time_column=1, **MADE)
-    in_days = model.fit(table(times[:200], u[:200]), y[:200]).predict(table(times[200:], u[200:]))
-    seconds = 86400 * times + 1.6e9
-    model.fit(table(seconds[:200], u[:200]), y[:200])
-    np.testing.assert_allclose(
-        model.predict(table(seconds[200:], u[200:])), in_days, rtol=0, atol=1e-6
+    in_days, in_seconds = (
+        make().fit(table(t[:200], u[:200]), y[:200]).predict(table(t[200:], u[200:]))
+        for t in (times, 86400 * times + 1.6e9)
     )
+    np.testing.assert_allclose(in_seconds, in_days, rtol=0, atol=1e-6 if make is esn else 1e-5)
+
+
+def test_saved_and_loaded(tmp_path):
+    times, u, y = timed()
+    X = table(times, u)
+    models = [make().fit(X[:200], y[:200]) for make in (esn, rnn)]
+    transformer = ReservoirTransformer(20, time_column=1, **MADE).fit(X[:200])
+    for model in (*models, transformer, *(each.stream() for each in (*models, transformer))):
+        save(model, tmp_path / "model.npz")
+        again = load(tmp_path / "model.npz")
+        ask = "transform" if hasattr(model, "transform") else "predict"
+        np.testing.assert_array_equal(getattr(again, ask)(X[200:]), getattr(model, ask)(X[200:]))
+    for model, make in zip(models, (esn, rnn), strict=True):
+        expected = model.predict(X[200:])  # what was fitted counts, not what is set later
+        model.set_params(time_column=None, time_step=5.0)
+        np.testing.assert_array_equal(model.predict(X[200:]), expected)
+        assert make(time_column=None).fit(u, y).time_step_ is None
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -113,14 +139,15 @@ def test_chunks_and_sessions_continue_over_a_gap(dtype):
     assert again.shape == model.shape
 
 
-def test_sequences_start_fresh_in_every_container():
+@EITHER
+def test_sequences_start_fresh_in_every_container(make):
     parts = [timed(n, seed) for seed, n in enumerate((60, 80, 70))]
     Xs, ys = [table(t, u) for t, u, _ in parts], [y for _, _, y in parts]
-    listed = ESNRegressor(30, time_column=1, **MADE).fit(Xs, ys)
+    listed = make().fit(Xs, ys)
     gaps = np.concatenate([np.diff(t) for t, _, _ in parts])
     assert listed.time_step_ == pytest.approx(np.median(gaps))
     stacked, y, _ = stack_sequences(Xs, ys)
-    told = ESNRegressor(30, time_column=2, sequence_column=0, **MADE).fit(stacked, y)
+    told = make(time_column=2, sequence_column=0).fit(stacked, y)
     outputs = np.concatenate(listed.predict(Xs))
     np.testing.assert_allclose(told.predict(stacked), outputs, rtol=0, atol=1e-10)
     for (times, u, _), rows in zip(parts, listed.states(Xs), strict=True):
@@ -128,24 +155,26 @@ def test_sequences_start_fresh_in_every_container():
         np.testing.assert_allclose(rows, states, rtol=0, atol=1e-10)
 
 
-def test_where_a_run_starts():
+@EITHER
+def test_where_a_run_starts(make):
     times, u, y = timed()
     X = table(times, u)
-    esn = ESNRegressor(30, time_column=1, **MADE).fit(X[:200], y[:200])
-    assert esn.state_.shape == (31,)
-    zeros = esn.predict(X[200:], initial_state="zeros")
-    np.testing.assert_array_equal(esn.predict(X[200:], initial_state=np.zeros(30)), zeros)
-    behind = esn.predict(X[200:], initial_state=esn.state_)
-    np.testing.assert_array_equal(behind, esn.predict(X[200:]))
+    model = make().fit(X[:200], y[:200])
+    assert model.state_.shape == (model.n_units + 1,)
+    zeros = model.predict(X[200:], initial_state="zeros")
+    start = np.zeros(model.n_units)
+    np.testing.assert_array_equal(model.predict(X[200:], initial_state=start), zeros)
+    behind = model.predict(X[200:], initial_state=model.state_)
+    np.testing.assert_array_equal(behind, model.predict(X[200:]))
     assert np.abs(zeros - behind)[:3].max() > 1e-4
     # rows from before the end of training cannot follow it
     with pytest.warns(UserWarning, match="X begins at time 1000.* training ended at 1006"):
-        again = esn.predict(X[:50])
-    np.testing.assert_array_equal(again, esn.predict(X[:50], initial_state="steady"))
-    transformer = ReservoirTransformer(30, time_column=1, **MADE).fit(X[:200])
-    np.testing.assert_allclose(
-        transformer.transform(X[200:]), esn.states(X[200:]), rtol=0, atol=1e-10
-    )
+        again = model.predict(X[:50])
+    np.testing.assert_array_equal(again, model.predict(X[:50], initial_state="steady"))
+    if make is esn:
+        transformer = ReservoirTransformer(30, time_column=1, **MADE).fit(X[:200])
+        found = transformer.transform(X[200:])
+        np.testing.assert_allclose(found, model.states(X[200:]), rtol=0, atol=1e-10)
 
 
 def test_labels_and_data_frames():
@@ -190,23 +219,6 @@ def test_times_stay_float64_in_a_network_of_float32(include_input, tmp_path):
     huge = table(times, np.where(np.arange(120)[:, None] == 7, 1e39, u))
     with pytest.raises(ValueError, match=r"infinity .* in row 7, as float32"):
         esn.fit(huge, y)
-
-
-def test_saved_and_loaded(tmp_path):
-    times, u, y = timed()
-    X = table(times, u)
-    esn = ESNRegressor(20, time_column=1, **MADE).fit(X[:200], y[:200])
-    transformer = ReservoirTransformer(20, time_column=1, **MADE).fit(X[:200])
-    for model in (esn, esn.stream(), transformer, transformer.stream()):
-        save(model, tmp_path / "model.npz")
-        again = load(tmp_path / "model.npz")
-        ask = "transform" if hasattr(model, "transform") else "predict"
-        np.testing.assert_array_equal(getattr(again, ask)(X[200:]), getattr(model, ask)(X[200:]))
-    # what was fitted counts, not what is set later
-    expected = esn.predict(X[200:])
-    esn.set_params(time_column=None, time_step=5.0)
-    np.testing.assert_array_equal(esn.predict(X[200:]), expected)
-    assert ESNRegressor(20, **MADE).fit(u, y).time_step_ is None
 
 
 @pytest.mark.parametrize(("topology", "radius"), [("random_sparse", 0.7), ("ring", 0.95)])
@@ -362,10 +374,11 @@ def test_bad_rows_raise():
         model.fit(X, y)
 
 
-def test_what_needs_equal_steps_raises():
+@EITHER
+def test_what_needs_equal_steps_raises(make):
     times, u, y = timed(80)
-    esn = ESNRegressor(10, time_column=1, **MADE).fit(table(times, u), y)
-    for call in (lambda: esn.forecast(3), lambda: forecast(esn, 3)):
+    model = make().fit(table(times, u), y)
+    for call in (lambda: model.forecast(3), lambda: forecast(model, 3)):
         with pytest.raises(ValueError, match="A forecast needs steps of equal length"):
             call()
     assert "time_column" not in NVARRegressor().get_params()
