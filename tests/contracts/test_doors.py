@@ -48,6 +48,7 @@ DAYS = pd.date_range("2020", periods=120)
 ODD = np.arange(120)[:, None] == 7
 LABELS = np.arange(120) % 2
 OBJECTS = ROWS.astype(object)
+HOLED, ABSENT = np.where(ODD, np.nan, ROWS), np.where(ODD, pd.NA, OBJECTS)
 
 
 def dated(values):
@@ -71,11 +72,7 @@ FAULTS = {
     "infinite": (lambda: np.where(ODD, np.inf, ROWS), ValueError, r"(inf.* row|sequence) 7"),
     "minus infinity": (lambda: np.where(ODD, -np.inf, ROWS), ValueError, r"(inf.* row|sequence) 7"),
     "text": (lambda: np.full((120, 1), "a"), ValueError, "contains text.*'a'"),
-    "dates": (
-        lambda: pd.date_range("2020", periods=120).to_numpy()[:, None],
-        TypeError,
-        "datetimes",
-    ),
+    "dates": (lambda: DAYS.to_numpy()[:, None], TypeError, "datetimes"),
     "sparse": (lambda: sp.csr_array(ROWS), TypeError, "Sparse data.*toarray.*sparse_output"),
     "dict": (lambda: {"a": [1, 2]}, TypeError, "dict"),
     "set": (lambda: {1.0, 2.0}, TypeError, "set"),
@@ -95,18 +92,10 @@ FAULTS = {
 # what only inputs, only targets, and only series beside their dates can have
 PLACE = "(NaN .*in column 0, first in row|sequence) 7"
 FAULTS_OF_X = {
-    "NaN": (lambda: np.where(ODD, np.nan, ROWS), ValueError, PLACE),
-    "NaN, named": (
-        lambda: pd.DataFrame({"sun": np.where(ODD, np.nan, ROWS)[:, 0]}),
-        ValueError,
-        r"NaN in column 0 \('sun'\)",
-    ),
-    "NA": (lambda: np.where(ODD, pd.NA, OBJECTS), ValueError, PLACE),
-    "NA in a table": (
-        lambda: pd.DataFrame(np.where(ODD, pd.NA, OBJECTS)),
-        ValueError,
-        PLACE,
-    ),
+    "NaN": (lambda: HOLED, ValueError, PLACE),
+    "NaN, named": (lambda: pd.DataFrame(HOLED, columns=["u"]), ValueError, r"NaN in .* 0 \('u'\)"),
+    "NA": (lambda: ABSENT, ValueError, PLACE),
+    "NA in a table": (lambda: pd.DataFrame(ABSENT), ValueError, PLACE),
     "1-D": (lambda: ROWS[:, 0], ValueError, "Expected 2D array.*Reshape your data: to one column"),
     "1-D list": (lambda: ROWS[:, 0].tolist(), ValueError, "Expected 2D array.*to one column"),
     "1-D, pandas": (lambda: pd.Series(ROWS[:, 0]), ValueError, "Expected 2D array.*to one column"),
@@ -118,18 +107,14 @@ FAULTS_OF_X = {
         "text in column 0, for instance 'a' .*sequence_column.*OneHotEncoder.*PerStep",
     ),
     "date among objects": (
-        lambda: np.where(ODD, pd.Timestamp("2020"), OBJECTS),
+        lambda: np.where(ODD, DAYS[0], OBJECTS),
         TypeError,
         "contains datetimes",
     ),
     "dates": (lambda: dated(DAYS), TypeError, "datetime column 'when'.*set_index"),
     "zone": (lambda: dated(DAYS.tz_localize("UTC")), TypeError, "datetime column 'when'"),
     "periods": (lambda: dated(DAYS.to_period()), TypeError, "datetime column 'when'"),
-    "Python's dates": (
-        lambda: dated(pd.Series(DAYS.to_pydatetime(), dtype=object)),
-        TypeError,
-        "datetime column 'when'",
-    ),
+    "objects": (lambda: dated(pd.Series(DAYS, dtype=object)), TypeError, "datetime column 'when'"),
     "categories": (lambda: dated(pd.Categorical(DAYS)), TypeError, "datetime column 'when'"),
     "durations": (lambda: dated(DAYS - DAYS[0]), TypeError, "duration column 'when'.*total_sec"),
 }

@@ -224,7 +224,6 @@ def test_partial_fit_raises_after_it():
         (chaotic(), {"initial_state": "noisy"}, ValueError, "initial_state"),
         (chaotic(), {"exog": np.zeros((9, 1))}, ValueError, "n_samples=9"),
         (chaotic(), {"exog": [np.zeros((300, 1))]}, ValueError, "one sequence"),
-        (chaotic(), {"y": 3.0}, ValueError, "rows are expected"),
         (chaotic(), {"y": WAVES[:1]}, ValueError, "at least 2"),
         (chaotic(), {"y": np.full(300, np.nan)}, ValueError, "NaN"),
         (
