@@ -58,7 +58,7 @@ def frequency_text(index: Any) -> str | None:
         text = text_of(index.freq)
         if text is not None:
             return text
-    if len(index) < 3:
+    if len(index) < 3 or index.hasnans:
         return None
     for offset in _candidates(index[:_FIRST_BLOCK]):
         text = text_of(offset)

@@ -135,6 +135,11 @@ FAULTS_OF_DATES = {
         "not increasing: row 14 .* after row 13 ",
     ),
     "equal": (lambda: indexed(DAYS[np.r_[0:14, 13, 15:120]]), ValueError, "twice, in rows 13 and"),
+    "no date": (
+        lambda: indexed(DAYS.where(DAYS != DAYS[51])),
+        ValueError,
+        r"has no date in row 51 \(NaT\)",
+    ),
 }
 SERIES = {"search": "series", "n_networks": 1, "horizon": 1}
 NETWORK = ESNRegressor(5, random_state=0).fit(ROWS[:-1], ROWS[1:])
@@ -215,6 +220,7 @@ WITH_DATES = (
     "y",
     "fit",
     "fit of a panel",
+    "backtest",
     "pairs",
     "fill_gaps",
 )
