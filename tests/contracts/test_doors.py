@@ -136,7 +136,7 @@ FAULTS_OF_DATES = {
     ),
     "equal": (lambda: indexed(DAYS[np.r_[0:14, 13, 15:120]]), ValueError, "twice, in rows 13 and"),
     "no date": (
-        lambda: indexed(DAYS.where(DAYS != DAYS[51])),
+        lambda: indexed(DAYS.where(DAYS[51] != DAYS)),
         ValueError,
         r"has no date in row 51 \(NaT\)",
     ),
