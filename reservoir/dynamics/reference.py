@@ -132,7 +132,8 @@ def step_through(
     """
     activate = get_activation(reservoir.activation).function
     leak: float | Array = reservoir.leak_rate
-    leaky = np.any(np.not_equal(leak, 1.0))
+    # a number is compared as such: NumPy would take a twentieth of a session's step for it
+    leaky = leak != 1.0 if isinstance(leak, float) else np.any(np.not_equal(leak, 1.0))
     keep = np.asarray(1 - leak, dtype=block.dtype)
     kept = np.empty_like(state)
     # `row` is first the drive, then the pre-activation, then the state

@@ -456,8 +456,10 @@ class ReadoutPredictor(Predictor):
         self.model: ReadoutModel = estimator._model
         source = self.model.source
         if isinstance(source, PastInputs):
-            self.model = copy.copy(self.model)
-            self.model.source = source.using(getattr(estimator, "n_lags_", source.n_rows))
+            n_rows = getattr(estimator, "n_lags_", source.n_rows)
+            if n_rows != source.n_rows:
+                self.model = copy.copy(self.model)
+                self.model.source = source.using(n_rows)
         self.source = self.model.source
         super().__init__(estimator, self.source.n_fed_back)
 

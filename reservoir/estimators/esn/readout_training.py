@@ -26,6 +26,7 @@ from reservoir.readouts.input_rows import InputRows
 from reservoir.stability import transient_length
 
 _R = TypeVar("_R")
+Blocks = Iterator[tuple[int, int, Array, Array]]  # sequence, first row, features, state after
 _GATHERED_ROWS = 512  # rows of short sequences that are added at once
 _BATCH_ROWS = 4096  # the least number of rows for one worker
 _SOLVING = 7  # the readout is solved in the time of about 7 rows per feature
@@ -222,7 +223,9 @@ def learn(
         for each in sequences
     ]
     inputs, starts = [each.X for each in sequences], list(ends)
-    blocks = _run_over(source, inputs, starts, runs, together=together)
+    # one by one as all sources can, or together as this one does
+    kind = type(source) if together else FeatureSource
+    blocks = kind.iter_many_features(source, inputs, starts, runs)
     with one_blas_thread() if limit_threads else contextlib.nullcontext():
         for index, start, features, state in blocks:
             ends[index] = state
@@ -232,19 +235,6 @@ def learn(
                 count(n_rows)
         rows.finish()
     return Learned(gathered, ends[-1], sequences[-1].generator, activity)
-
-
-def _run_over(
-    source: FeatureSource,
-    series: Sequence[Array],
-    starts: Sequence[Array],
-    runs: Sequence[Run],
-    *,
-    together: bool,
-) -> Iterator[tuple[int, int, Array, Array]]:
-    """Run over sequences `together` as the source does, or one by one as all sources can."""
-    kind = type(source) if together else FeatureSource
-    return kind.iter_many_features(source, series, starts, runs)
 
 
 def _teacher(source: FeatureSource, sequence: TrainingSequence) -> Any:
@@ -440,8 +430,12 @@ def open_loop_outputs(
     """Return readout(features) for every row of each sequence, and the state at its end."""
     parts: list[list[Array]] = [[] for _ in series]
     ends = [start.copy() for start in starts]
-    runs = [Run(engine=engine)] * len(series)
-    blocks = _run_over(source, series, starts, runs, together=len(series) > 1)
+    run = Run(engine=engine)
+    if len(series) == 1:  # each step of a session
+        one = source.iter_features(series[0], starts[0], run)
+        blocks: Blocks = ((0, *block) for block in one)
+    else:
+        blocks = source.iter_many_features(series, starts, [run] * len(series))
     for index, start, features, ends[index] in blocks:
         with np.errstate(over="ignore", invalid="ignore"):
             rows = np.array(readout(features))  # a copy: the source reuses `features`
