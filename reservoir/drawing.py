@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from reservoir._typing import Array, Matrix
+from reservoir._typing import Matrix
 from reservoir._validation import (
     advising,
+    as_array,
     check_choice,
     check_count,
     check_number,
@@ -259,7 +260,7 @@ def _whole_diagonals(in_degree: Any, n_units: int) -> int:
 
 def _given_weights(name: str, W: Any, n_units: int) -> Matrix:
     check_unmasked(name, W)
-    given, W = W, W if sp.issparse(W) else _as_array(W)
+    given, W = W, W if sp.issparse(W) else as_array(name, W)
     if W.dtype.kind not in "biuf":
         raise TypeError(
             f"{name} must be a name, a callable or a real array; got {type(given).__name__} of "
@@ -276,10 +277,3 @@ def _given_weights(name: str, W: Any, n_units: int) -> Matrix:
     if n_bad:
         raise ValueError(f"{name} gives a W with {n_bad} NaN or infinite values. Replace them.")
     return sp.csr_array(W, dtype=np.float64) if sp.issparse(W) else W.astype(np.float64)
-
-
-def _as_array(values: Any) -> Array:
-    try:
-        return np.asarray(values)
-    except ValueError:  # rows of different lengths
-        return np.array(None)

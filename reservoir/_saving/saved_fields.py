@@ -202,14 +202,15 @@ FIELDS = {
         _poolings: list[Pooling(thresholds=None | of(reservoir_.dtype, _, reservoir_.n_units))]
         thresholds_: None | of(reservoir_.dtype, n_quantiles, reservoir_.n_units)
             | of(reservoir_.dtype, len(_poolings), n_quantiles, reservoir_.n_units)
-        verbose?: switch
+        _columns?: tuple[column, column]; verbose?: switch
     """,
     "LiquidStateMachine": """
         n_units: int; inhibitory, connection_length, recurrent_scaling, input_scaling: number
         input_density: number; membrane_time, synapse_time, filter_time: positive
         refractory_time: tuple[int, int] | list[int]; pool: str | tuple[str, ...] | list[str]
         sequence_column: column; dtype: str | dtype; random_state: seed
-        _sequence_column?: column; _container: str; n_channels_: count
+        _sequence_column?: column; _fixed?: tuple[column, str, positive]
+        _container: str; n_channels_: count
         network_: SpikingNetwork; network_.W_in: csr(_, n_channels_); _pooling: Pooling
     """,
     "ESNForecaster": """

@@ -61,6 +61,7 @@ def read_series(
         is_table=sequences.container == "table",
         lengths=sequences.lengths,
         check_frequency=reset and not has_times,
+        continued=not has_times,
     )
     return sequences if has_times else replace(sequences, times=times)
 

@@ -21,7 +21,7 @@ from reservoir._validation.kinds import (
     na_as_nan,
 )
 from reservoir._validation.order import check_levels
-from reservoir._validation.plain import FILL, as_finite
+from reservoir._validation.plain import FILL, as_array, as_finite
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _STEPS = "(n_samples, n_features), one row per time step"
@@ -171,13 +171,7 @@ def as_table(name: str, data: Any) -> Any:
     """Return nested lists as an array, and tables as they are."""
     if hasattr(data, "shape"):
         return data
-    try:
-        return np.asarray(data)
-    except ValueError as error:
-        raise ValueError(
-            f"The rows of {name} have different lengths, but each row of a table has a value for "
-            "each column. Pass sequences of different lengths as a list of 2-D arrays."
-        ) from error
+    return as_array(name, data, "Pass sequences of different lengths as a list of 2-D arrays.")
 
 
 def _check_shape(name: str, shape: tuple[int, ...], least_columns: int) -> None:

@@ -120,10 +120,9 @@ def read_targets(
     if plain is not None and plain.dtype == np.float64 and plain.size:
         rows = plain
     else:
-        check_no_dates("y", y)
-        check_not_complex("y", y)
+        check_targets(y)
         rows = _stacked(estimator, y, sequences, per_sequence)
-        check_no_text("y", rows, _NOT_TEXT)
+        check_targets(rows)
         rows = check_array(rows, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
     table = rows if rows.ndim == 2 else rows[:, None]
     several = not per_sequence and sequences.container != "table"
@@ -135,6 +134,15 @@ def read_targets(
         bounds=sequences.bounds if several else None,
     )
     return list(table) if per_sequence else sequences.split(table), rows.ndim
+
+
+def check_targets(y: Any) -> None:
+    """Raise if a table or an array of targets contains dates, complex numbers or text."""
+    check_dense("y", y)
+    check_no_dates("y", y)
+    check_not_complex("y", y)
+    if hasattr(y, "dtype"):
+        check_no_text("y", y, _NOT_TEXT)
 
 
 def _stacked(estimator: Any, y: Any, sequences: Sequences, per_sequence: bool) -> Array:
@@ -161,6 +169,8 @@ def with_targets(y: Any, *, labels: bool = False) -> tuple[Array, Array]:
     if labels:
         rows, known = known_labels(y)
     else:
+        y = as_table("y", y)
+        check_targets(y)
         rows = check_array(
             _read("y", y), dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan"
         )

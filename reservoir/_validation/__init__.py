@@ -14,7 +14,7 @@ from reservoir._validation.memory import (
     raise_naming,
     room_for,
 )
-from reservoir._validation.plain import as_plain, check_real, check_unmasked
+from reservoir._validation.plain import as_array, as_plain, check_real, check_unmasked
 from reservoir._validation.scalars import (
     SumError,
     as_generator,
@@ -40,6 +40,7 @@ __all__ = [
     "Times",
     "SumError",
     "advising",
+    "as_array",
     "as_generator",
     "as_plain",
     "caller_level",

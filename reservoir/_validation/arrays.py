@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation.plain import as_plain, check_unmasked
+from reservoir._validation.plain import as_array, as_plain, check_unmasked
 
 _ROWS = 2**16  # rows of short arrays that are grouped
 
@@ -30,7 +30,7 @@ def read_arrays(
     if isinstance(values, (list, tuple)) and len(values) and np.ndim(values[0]) == ndim:
         parts = [np.asarray(part, dtype=dtype) for part in values]
     else:
-        array = np.asarray(values, dtype=dtype)
+        array = np.asarray(as_array(name, values), dtype=dtype)
         parts = [array] if array.ndim == ndim else list(array) if array.ndim == ndim + 1 else []
     if not parts or any(part.ndim != ndim or len(part) == 0 for part in parts):
         several = isinstance(values, (list, tuple))

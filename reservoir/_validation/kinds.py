@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array
-from reservoir._validation.plain import check_unmasked
+from reservoir._validation.plain import as_array, check_unmasked
 from reservoir._validation.written_dates import holds_dates
 
 _ENCODE = (
@@ -55,11 +55,14 @@ def check_numeric(
 ) -> None:
     """Raise if a table contains dates, durations, text or complex numbers, or if it is sparse.
 
-    The message names the column. `has_ids` means that the ids of the sequences are known, so that
-    a column of text cannot contain them. `remedy` and `dates` are the advice for text and for
-    dates; `numerals` means that text which can be converted to numbers is accepted.
+    Nested lists also raise if their rows differ in length. The message names the column. `has_ids`
+    means that the ids of the sequences are known, so that a column of text cannot contain them.
+    `remedy` and `dates` are the advice for text and for dates; `numerals` means that text which can
+    be converted to numbers is accepted.
     """
     check_dense(name, table)
+    if isinstance(table, (list, tuple)):
+        table = as_array(name, table)
     check_no_dates(name, table, dates)
     check_not_complex(name, table)
     for column, values in _odd_columns(table):

@@ -16,7 +16,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation.index import is_time, kind_of, numbers_of, show
 from reservoir._validation.scalars import caller_level
-from reservoir._validation.written_dates import are_dates
+from reservoir._validation.written_dates import are_dates, check_written_dates
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _FALLING = 10  # whole numbers that decrease in a tenth of the steps or more are not row numbers
@@ -53,6 +53,16 @@ def check_order(name: str, index: Any, starts: Array, *, continues: bool = False
         f"The index of {name} is not increasing: row {row + 1} ({show(index[row + 1])}) comes "
         f"after row {row} ({show(index[row])}), but rows must be time steps in order. {_SORT}"
     )
+
+
+def check_index(name: str, index: Any, *, continues: bool = False) -> None:
+    """Check the index of one series: its order, and whole numbers that are dates.
+
+    `continues` as in `check_order`.
+    """
+    check_order(name, index, np.zeros(1, dtype=int), continues=continues)
+    if not is_time(kind_of(index) or ""):
+        check_written_dates(name, index)
 
 
 def _check_unique(name: str, index: Any, begin: int) -> None:

@@ -32,10 +32,18 @@ def check_unmasked(name: str, values: Any) -> None:
         )
 
 
+def as_array(name: str, values: Any, remedy: str = "Give each the same number of values.") -> Array:
+    """Return values as an array; raise if their rows have different lengths."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"The rows of {name} have different lengths. {remedy}") from error
+
+
 def check_real(name: str, values: Any) -> None:
-    """Raise if numbers are complex, or hidden by a mask; `name` is for messages."""
+    """Raise if numbers are complex, hidden by a mask, or in rows of different lengths."""
     check_unmasked(name, values)
-    if np.iscomplexobj(values):
+    if np.iscomplexobj(values if hasattr(values, "dtype") else as_array(name, values)):
         raise TypeError(f"{name} must be real; got complex numbers. Take the real part first.")
 
 

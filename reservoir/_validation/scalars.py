@@ -13,7 +13,7 @@ import numpy as np
 
 from reservoir._typing import Array, RandomState
 from reservoir._validation.memory import check_fits
-from reservoir._validation.plain import check_unmasked
+from reservoir._validation.plain import as_array, check_unmasked
 
 
 class SumError(ValueError):
@@ -47,8 +47,11 @@ def check_count(name: str, value: Any, *, minimum: int = 1, size: float = 0) -> 
 def check_instance(name: str, value: Any, *, called: bool = False) -> None:
     """Raise if `value` is a class where an object is needed; classes of numbers are dtypes.
 
-    If `called` is True, also raise if it is a function, which should have been called.
+    If `called` is True, also raise if it is a function, which should have been called. Lists whose
+    rows have different lengths raise as well.
     """
+    if isinstance(value, (list, tuple)):
+        as_array(name, value)
     is_class = isinstance(value, type) and not issubclass(value, (np.generic, float, int))
     if not is_class and not (called and inspect.isroutine(value)):
         return
@@ -100,10 +103,7 @@ def check_numbers(name: str, value: Any, *, kinds: str = "iuf") -> Array:
     if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):
         return np.array(_as_float(value))
     check_unmasked(name, value)
-    try:
-        given = np.asarray(value)
-    except ValueError:  # rows of different lengths
-        given = np.array(None)
+    given = as_array(name, value)
     if given.dtype.kind in kinds:
         return given.astype(np.float64)
     if given.ndim == 0:

@@ -21,7 +21,7 @@ from reservoir._validation.index import (
     warn_if_irregular,
 )
 from reservoir._validation.order import check_order, dates_of_labels, warn_if_permuted
-from reservoir._validation.written_dates import check_no_written_dates, warn_of_written_dates
+from reservoir._validation.written_dates import check_written_dates
 
 Span = tuple[Stamps, Stamps]  # of the first and the last sequence, which may be the same
 
@@ -57,13 +57,15 @@ def read_times(
     is_table: bool,
     lengths: list[int],
     check_frequency: bool = False,
+    continued: bool = False,
 ) -> Times:
     """Check the indexes of X and y, as the user passed them, and return them.
 
     Dates that do not increase, and a y whose index contradicts that of X, raise; a permutation of
     whole numbers causes a warning. Without `is_table`, X and y are collections with an item for
     each sequence; `lengths` are their numbers of rows. With `check_frequency`, warn of dates
-    without a frequency.
+    without a frequency. If forecasts may continue the indexes (`continued`), whole numbers that are
+    dates raise or cause a warning.
     """
     # the index of each table; the error for a y of another length is raised elsewhere
     starts = np.cumsum([0, *lengths[:-1]])
@@ -88,11 +90,10 @@ def read_times(
     if check_frequency:
         for table in dated:
             warn_if_irregular(table.name, table.index, table.starts)
+    if continued:
         indexed = (each for each in (*tables, *targets) if each is not None and not each.plain)
         for given in islice((each for each in indexed if not is_time(each.kind)), 1):
-            first = given.at(0).index
-            check_no_written_dates(given.name, first)
-            warn_of_written_dates(given.name, first)
+            check_written_dates(given.name, given.at(0).index)
     return Times(_span(tables), _span(targets))
 
 

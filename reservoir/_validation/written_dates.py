@@ -88,24 +88,21 @@ def written_dates(index: Any) -> Written | None:
     return Written("weeks", True)
 
 
-def check_no_written_dates(name: str, index: Any) -> None:
-    """Raise for dates written as whole numbers that jump at the end of a month or a year."""
+def check_written_dates(name: str, index: Any, *, warns: bool = True) -> None:
+    """Raise for dates written as whole numbers that jump at the end of a month or a year.
+
+    With `warns`, warn of numbers that may be either dates or row numbers.
+    """
     found = written_dates(index)
-    if found is not None and found.jumps:
+    if found is None:
+        return
+    if found.jumps:
         raise ValueError(
             f"The index of {name} contains {found.what} written as whole numbers, {index[0]} to "
             f"{index[-1]}: these jump at the end of a {found.whole}, but numbers are continued at "
             f"equal steps. {_CONVERT}"
         )
-
-
-def warn_of_written_dates(name: str, index: Any) -> None:
-    """Warn of whole numbers in an index that may be either dates or row numbers.
-
-    Parameters as in `check_no_written_dates`.
-    """
-    found = written_dates(index)
-    if found is not None and not found.jumps:
+    if warns:
         warnings.warn(
             f"The index of {name} goes from {index[0]} to {index[-1]}. If these are {found.what} "
             f"written as numbers, forecasts are wrong after the end of the {found.whole}. "
@@ -128,8 +125,8 @@ def _in_range(years: Array) -> bool:
 
 
 def _whole_numbers(index: Any) -> Array | None:
-    """Return an index as int64; None if it is too short or its entries are not whole numbers."""
-    if len(index) < _FEWEST or index.dtype.kind not in "iuf":
+    """Return an index as int64; None if it is too short, or contains no whole numbers or dates."""
+    if len(index) < _FEWEST or index.dtype.kind not in "iuf" or index[0] < 10 * _YEARS[0]:
         return None
     numbers = np.asarray(index)
     if numbers.dtype.kind == "f" and not (numbers % 1 == 0).all():  # nor NaN and infinity

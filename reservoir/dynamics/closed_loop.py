@@ -11,7 +11,7 @@ import numpy as np
 
 from reservoir import _kernels
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import caller_level, check_count, dense
+from reservoir._validation import as_array, caller_level, check_count, dense
 from reservoir.activations import get_activation
 from reservoir.dynamics._extremes import check_sums_defined, may_overflow, room
 from reservoir.dynamics.augment import augmented_width, split_augmented, write_augmented
@@ -221,7 +221,7 @@ def _read_exog(reservoir: Reservoir, exog: Any, n_steps: int) -> tuple[Array, in
     Without feedback weights the outputs are fed back as the first columns of the input, and `exog`
     must contain the remaining columns.
     """
-    if exog is not None and np.ndim(exog) != 2:
+    if exog is not None and as_array("exog", exog).ndim != 2:
         raise ValueError(f"exog must have shape ({n_steps}, n_exog); got {np.shape(exog)}.")
     n_exog = 0 if exog is None else np.shape(exog)[1]
     n_outputs = reservoir.n_outputs or reservoir.n_features - n_exog

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_number, check_numbers, check_real, room_for
+from reservoir._validation import check_number, check_numbers, check_unmasked, room_for
 from reservoir._validation.arrays import joined, together
-from reservoir._validation.kinds import check_has_rows, check_no_text, check_numeric
+from reservoir._validation.kinds import check_has_rows, check_numeric, na_as_nan
 from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, reference
 from reservoir.dynamics._extremes import check_states, largest_of, may_overflow
@@ -37,7 +37,7 @@ def run(
     ----------
     reservoir : Reservoir
     X : array of shape (n_samples, n_features)
-        Row t is the input of step t.
+        Row t is the input of step t. There may be no rows, which lead to no states.
     initial_state : array of shape (n_units,), optional
         The state before the first step; zero by default.
     feedback : array of shape (n_samples, n_outputs), optional
@@ -288,10 +288,10 @@ def as_many_series(
 
 def _as_rows(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
     if not isinstance(X, np.ndarray) or X.ndim == 0 or X.dtype.kind not in "biuf":
-        check_real(name, X)
+        check_unmasked(name, X)
         check_has_rows(name, X, f"(n_samples, {n_columns})")
         check_numeric(name, X, has_ids=True)
-        check_no_text(name, X, "Encode it first.")
+        X = na_as_nan(X)
     X = as_real(name, X, dtype)
     if X.ndim != 2 or X.shape[1] != n_columns:
         advice = ""

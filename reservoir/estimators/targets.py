@@ -13,7 +13,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from reservoir._saving import saved
 from reservoir._tables import Sequences
-from reservoir._tables.targets import plain_rows, read_labels, read_targets, read_weights
+from reservoir._tables.reading import as_table
+from reservoir._tables.targets import (
+    check_targets,
+    plain_rows,
+    read_labels,
+    read_targets,
+    read_weights,
+)
 from reservoir._typing import Array
 from reservoir._validation import check_choice, check_number, check_unmasked
 
@@ -110,6 +117,7 @@ class Numbers(TargetCoding):
     @staticmethod
     def score(y: Any, predicted: Any, sample_weight: Any) -> float:
         """Return R^2."""
+        check_targets(as_table("y", y))
         return r2_score(y, predicted, sample_weight=sample_weight)
 
     def running_score(self, forgetting: float) -> RunningScore:

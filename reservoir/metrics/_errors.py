@@ -10,8 +10,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _check_sample_weight
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import as_plain, check_choice, check_number, check_unmasked
-from reservoir._validation.kinds import check_dense, check_has_rows, check_no_text, na_as_nan
+from reservoir._validation import as_plain, check_choice, check_number, check_real
+from reservoir._validation.kinds import check_has_rows, check_numeric, na_as_nan
 
 
 def nrmse(
@@ -178,8 +178,8 @@ def check_averaging(multioutput: Any, sample_weight: Any) -> None:
     """Check the arguments that define an average: a name, and arrays without hidden values."""
     if isinstance(multioutput, str):
         check_choice("multioutput", multioutput, ("raw_values", "uniform_average"))
-    check_unmasked("multioutput", multioutput)
-    check_unmasked("sample_weight", sample_weight)
+    for name, given in (("multioutput", multioutput), ("sample_weight", sample_weight)):
+        check_real(name, given)
 
 
 def check_same_shape(truth: Array, other: Array, name: str = "y_pred") -> None:
@@ -212,10 +212,9 @@ def as_table(name: str, values: ArrayLike, *, finite: bool | str = True) -> Arra
     If `finite` is True, NaN and infinity raise; if it is "allow-nan", only infinity raises.
     """
     check_has_rows(name, values, "(n,) or (n, n_columns)")
-    check_dense(name, values)
-    check_no_text(name, values, "For class labels, use the metrics of scikit-learn.")
+    check_numeric(name, values, remedy="For class labels, use the metrics of scikit-learn.")
     options: Any = {"ensure_2d": False, "ensure_all_finite": finite, "input_name": name}
-    table = check_array(na_as_nan(values), dtype=np.float64, **options)
+    table = check_array(na_as_nan(values), dtype=np.float64, allow_nd=True, **options)
     if table.ndim not in (1, 2):
         raise ValueError(f"{name} has shape {table.shape}; (n,) or (n, n_columns) is required.")
     return table.reshape(len(table), -1)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics import mean_absolute_error, root_mean_squared_error
 
 from reservoir._typing import Array
-from reservoir._validation import check_choice, check_number, index_of
+from reservoir._validation import as_array, check_choice, check_number, index_of
 from reservoir._validation.frequencies import frequency_text, seasons_of
 from reservoir._validation.index import frequency, is_time, kind_of
 from reservoir.metrics import coverage, mase, pinball, rmsse, smape
@@ -112,7 +112,7 @@ def read_coverages(given: Any) -> list[float]:
     """Return the coverages as a list, which is empty if none are given."""
     if given is None:
         return []
-    several = np.ndim(given) > 0
+    several = as_array("coverage", given).ndim > 0
     levels = [
         check_number("coverage", level, low=0.0, high=1.0, low_open=True, high_open=True)
         for level in (given if several else [given])

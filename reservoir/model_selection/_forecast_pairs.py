@@ -18,8 +18,8 @@ from reservoir._tables.frames import (
     take_rows,
 )
 from reservoir._typing import Array
-from reservoir._validation import check_count, index_of
-from reservoir._validation.order import check_order
+from reservoir._validation import as_array, check_count, index_of
+from reservoir._validation.order import check_index
 from reservoir._validation.plain import as_finite
 
 
@@ -134,7 +134,7 @@ class _Item:
 
 
 def _read_horizons(horizon: Any) -> _Horizons:
-    if np.ndim(horizon) == 0:
+    if as_array("horizon", horizon).ndim == 0:
         return _Horizons([check_count("horizon", horizon)], several=False)
     steps = [check_count(f"horizon[{i}]", step) for i, step in enumerate(horizon)]
     if not steps or len(set(steps)) < len(steps):
@@ -170,7 +170,7 @@ def _pair(item: _Item, horizons: _Horizons) -> tuple[Any, Any]:
     values = item.series if is_pandas(item.series) else np.array(item.series)
     index = index_of(values)
     if index is not None:  # sorting the pairs later would not correct their targets
-        check_order(item.name, index, np.zeros(1, dtype=int))
+        check_index(item.name, index)
     if len(values) <= horizons.longest:
         raise ValueError(
             f"horizon={horizons.longest} must be smaller than the number of rows, but {item.name} "
@@ -211,7 +211,7 @@ def _known_rows(item: _Item, n_samples: int) -> Array:
     _check_values(item.name_of_exog, item.exog)
     index = index_of(item.exog)
     if index is not None:  # the series has none that its rows could be matched by
-        check_order(item.name_of_exog, index, np.zeros(1, dtype=int))
+        check_index(item.name_of_exog, index)
     rows = np.asarray(item.exog)
     if len(rows) != n_samples:
         raise ValueError(

@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from reservoir._tables import plain_table
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_unmasked
-from reservoir._validation.kinds import check_has_rows
+from reservoir._validation.kinds import check_has_rows, check_numeric, na_as_nan
 
 _Self = TypeVar("_Self", bound="RowRegressor")
 
@@ -78,8 +77,8 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         plain = plain_table(self, X, np.float64)
         if plain is None:
             check_has_rows("X", X, "(n_samples, n_features)")
-            check_unmasked("X", X)
-            plain = validate_data(self, X, reset=False, dtype=np.float64)
+            check_numeric("X", X, has_ids=True)
+            plain = validate_data(self, na_as_nan(X), reset=False, dtype=np.float64)
         outputs = self._outputs(plain)
         return outputs[:, 0] if self.coef_.ndim == 1 else outputs
 
@@ -123,12 +122,12 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if fits and y.size and np.isfinite(y).all():
                 return plain, y
         check_has_rows("X", X, "(n_samples, n_features)")
-        check_unmasked("X", X)
-        check_unmasked("y", y)
+        check_numeric("X", X, has_ids=True)
         if y is not None:  # for None, scikit-learn raises
             check_has_rows("y", y, "(n_samples,)")
+            check_numeric("y", y, remedy="Labels are for classifiers.")
         return validate_data(
-            self, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True
+            self, na_as_nan(X), y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True
         )
 
     def _set_coefficients(self, *, one: bool) -> None:

@@ -229,7 +229,7 @@ class StandardRows:
 
     def weigh_columns(self, factors: ArrayLike) -> None:
         """Multiply the standardised columns by factors; a factor of 0 excludes a column."""
-        factors = np.asarray(factors, dtype=float)
+        factors = as_plain("column_weights", factors, float)
         if factors.shape != self.scale.shape or not (np.isfinite(factors) & (factors >= 0)).all():
             raise ValueError(
                 f"column_weights must have shape {self.scale.shape}, and all of them must be "

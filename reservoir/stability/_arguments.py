@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, ArrayLike, Matrix
-from reservoir._validation import as_plain, caller_level, check_unmasked, dense
+from reservoir._validation import as_array, as_plain, caller_level, check_unmasked, dense
 from reservoir.activations import Activation, Enclosure, get_activation
 from reservoir.dynamics.held_reservoir import training_of
 from reservoir.dynamics.reservoir import as_leak
@@ -57,10 +57,7 @@ def warn_of_open_loop(model: Any, X: Array) -> None:
 def as_real(name: str, value: Any) -> Array:
     """Return real numbers as an array of doubles; raise TypeError if they are not real numbers."""
     check_unmasked(name, value)
-    try:
-        array = np.asarray(value)
-    except ValueError:  # nested lists of different lengths
-        array = np.asarray(value, dtype=object)
+    array = as_array(name, value)
     if array.dtype.kind not in "biuf":
         raise TypeError(
             f"{name} must be real: a number or an array of numbers; got {type(value).__name__} of "

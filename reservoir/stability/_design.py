@@ -288,7 +288,8 @@ def _warn_of_no_memory(best: Alternative) -> None:
 def _number_of_features(inputs: Any, input_scaling: Any, n_features: int | None) -> int:
     """Return the number of inputs: `n_features`, or from the shapes of the other arguments."""
     if isinstance(inputs, tuple):
-        shapes = [np.shape(end) for end in inputs] + [np.shape(input_scaling)]
+        shapes = [np.shape(end) for end in inputs]
+        shapes.append(check_numbers("input_scaling", input_scaling).shape)
     else:
         shapes = [_series(inputs)[0].shape[1:]]
     known = [shape[0] for shape in shapes if len(shape) == 1]

@@ -21,12 +21,18 @@ from reservoir import (
     fill_gaps,
     force_train,
 )
+from reservoir.dynamics import run, run_closed_loop, run_many
+from reservoir.metrics import mase, nrmse, valid_time
 from reservoir.model_selection import (
     backtest,
     from_channels_first,
     make_forecast_pairs,
     stack_sequences,
 )
+from reservoir.readouts import LMS, RecursiveLeastSquares, SlidingWindow
+from reservoir.scaling import spectral_radius
+from reservoir.stability import design, lyapunov_exponents
+from reservoir.topologies import add_jumps
 
 pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.one_engine
@@ -58,7 +64,7 @@ def dated(values):
 
 def indexed(index):
     """Return a table of one column with an index."""
-    return pd.DataFrame({"v": ROWS[:, 0]}, index)
+    return pd.DataFrame(ROWS, index)
 
 
 FAULTS = {
@@ -89,6 +95,12 @@ FAULTS = {
     "no columns": (lambda: np.zeros((1, 0)), ValueError, r"\(1, 0\)"),
     "ragged": (lambda: [[1.0], [1.0, 2.0]], ValueError, "different lengths"),
 }
+NOT_A_SHAPE = [
+    fault
+    for fault in FAULTS
+    if fault not in ("infinite", "minus infinity", "None", "4-D", "no columns")
+    and not fault.startswith("empty")
+]
 # what only inputs, only targets, and only series beside their dates can have
 PLACE = "(NaN .*in column 0, first in row|sequence) 7"
 FAULTS_OF_X = {
@@ -141,8 +153,14 @@ FAULTS_OF_DATES = {
         r"has no date in row 51 \(NaT\)",
     ),
 }
+MONTHS = pd.date_range("2018", periods=120, freq="MS")
+NUMBERED = 100 * MONTHS.year + MONTHS.month
+FAULT_OF_NUMBERS = {"months": (lambda: indexed(NUMBERED), ValueError, "months written as whole")}
 SERIES = {"search": "series", "n_networks": 1, "horizon": 1}
 NETWORK = ESNRegressor(5, random_state=0).fit(ROWS[:-1], ROWS[1:])
+TRAINED = RNNRegressor(5, max_iter=1, init="esn", random_state=0).fit(ROWS, ROWS)
+WAVES = ROWS.reshape(20, 6, 1)
+WHOLE = ESNSequenceRegressor(5, random_state=0).fit(WAVES, np.arange(20.0))
 DRIVEN = ESNRegressor(5, random_state=0).fit(*make_forecast_pairs(ROWS, exog=ROWS))
 
 
@@ -199,6 +217,49 @@ DOORS = {
     "exog of a network": lambda rows, _: DRIVEN.forecast(3, exog=rows),
     "force_train": lambda rows, _: force_train(ESNRegressor(5, feedback=True), rows),
 }
+# what reads numbers without the form of a table: sums, runs and errors
+DOORS_OF_NUMBERS = {
+    "y of score": lambda rows, _: NETWORK.score(ROWS, rows),
+    "y of an RNN's score": lambda rows, _: TRAINED.score(ROWS, rows),
+    "y of a score of whole series": lambda rows, _: WHOLE.score(WAVES, rows),
+    "y of LMS": lambda rows, _: LMS().fit(ROWS, rows),
+    "y of recursive least squares": lambda rows, _: RecursiveLeastSquares().partial_fit(ROWS, rows),
+    "X of a sliding window": lambda rows, _: SlidingWindow(50).partial_fit(rows, ROWS),
+    "y_true of nrmse": lambda rows, _: nrmse(rows, ROWS),
+    "y_pred of valid_time": lambda rows, _: valid_time(ROWS, rows),
+    "y_train of mase": lambda rows, _: mase(ROWS, ROWS, y_train=rows),
+    "X of run": lambda rows, _: run(NETWORK.reservoir_, rows),
+    "series of run_many": lambda rows, _: run_many(NETWORK.reservoir_, [ROWS, rows]),
+    "X of exponents": lambda rows, _: lyapunov_exponents(NETWORK, rows),
+}
+DRAWN = ("leak_rate", "input_weights", "bias", "input_scaling", "topology")
+FITS = {
+    ESNRegressor: (ROWS, ROWS),
+    ReservoirTransformer: (ROWS,),
+    ReservoirFeatures: (WAVES,),
+    ESNSequenceRegressor: (WAVES, np.arange(20.0)),
+}
+DOORS_OF_PARAMETERS = {
+    f"{name} of {cls.__name__}": lambda rows, _, cls=cls, name=name, data=data: cls(
+        5, **{name: rows}
+    ).fit(*data)
+    for cls, data in FITS.items()
+    for name in DRAWN
+} | {
+    "leak_rate of a cell": lambda rows, _: RNNRegressor(cell="leaky", leak_rate=rows).fit(
+        ROWS, ROWS
+    ),
+    "season": lambda rows, _: ESNForecaster(season=rows).fit(ROWS),
+    "W of a matrix": lambda rows, _: add_jumps(rows, jump_size=2),
+    "W of a radius": lambda rows, _: spectral_radius(rows),
+    "initial_state of run": lambda rows, _: run(NETWORK.reservoir_, ROWS, initial_state=rows),
+    "exog of a loop": lambda rows, _: run_closed_loop(
+        NETWORK.reservoir_, (np.zeros((1, 5)), 0), n_steps=2, initial_state=np.zeros(5), exog=rows
+    ),
+    "scale of valid_time": lambda rows, _: valid_time(ROWS, ROWS, scale=rows),
+    "input_scaling of design": lambda rows, _: design(5, (-1, 1), input_scaling=rows),
+}
+EVERY_DOOR = DOORS | DOORS_OF_NUMBERS | DOORS_OF_PARAMETERS
 MOVED = ("pairs", "exog of pairs", "stack_sequences", "from_channels_first")
 # exog=None is no exogenous variables; what only moves rows takes symbols, stacks take infinity
 ALLOWED = {("None", door) for door in DOORS if "exog" in door}
@@ -224,11 +285,28 @@ WITH_DATES = (
     "pairs",
     "fill_gaps",
 )
+# what forecasts may continue, and so all but features of whole series
+WITH_NUMBERS = (
+    *WITH_DATES,
+    "predict",
+    "states",
+    "score",
+    "partial_fit",
+    "context",
+    "session",
+    "y of partial_fit",
+    "exog of pairs",
+    "exog of fill_gaps",
+    "force_train",
+)
 ASKED = [
     *((FAULTS, fault, DOORS) for fault in FAULTS),
+    *((FAULTS, fault, DOORS_OF_NUMBERS) for fault in NOT_A_SHAPE),
+    (FAULTS, "ragged", DOORS_OF_PARAMETERS),
     *((FAULTS_OF_X, fault, DOORS_OF_X) for fault in FAULTS_OF_X),
     *((FAULTS_OF_Y, fault, DOORS_OF_Y) for fault in FAULTS_OF_Y),
     *((FAULTS_OF_DATES, fault, WITH_DATES) for fault in FAULTS_OF_DATES),
+    (FAULT_OF_NUMBERS, "months", WITH_NUMBERS),
 ]
 
 
@@ -240,9 +318,10 @@ def test_a_fault_has_one_class(faults, fault, doors, fitted):
         if faults is FAULTS and (fault, door) in ALLOWED:
             continue
         try:
-            wrong[door] = DOORS[door](make(), fitted)
+            wrong[door] = EVERY_DOOR[door](make(), fitted)
         except Exception as error:
-            name = door.split()[0] if door.startswith(("y", "exog")) else ""
+            named = (doors is not DOORS and faults is FAULTS) or door.startswith(("y", "exog"))
+            name = door.split()[0] if named else ""
             if type(error) is not kind or not re.search(told, str(error)) or name not in str(error):
                 wrong[door] = error
     assert not wrong

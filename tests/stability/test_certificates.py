@@ -872,7 +872,7 @@ def test_unbounded_activations_raise_where_a_box_is_needed(activation):
         (1j, 1.0, {}, TypeError, "real"),
         ("-1", 1.0, {}, TypeError, "drive_min must be real"),
         (None, 1.0, {}, TypeError, "drive_min and drive_max belong together"),
-        ([[0.0], [1.0, 2.0]], 1.0, {}, TypeError, "drive_min must be real"),
+        ([[0.0], [1.0, 2.0]], 1.0, {}, ValueError, "rows of drive_min have different lengths"),
         (-1, 1, {"input_range": 5}, ValueError, r"input_range must be a pair \(low, high\)"),
         (-1, 1, {"input_range": (0, 1, 2)}, ValueError, "pair"),
         (-1, 1, {"input_range": ("a", 1)}, TypeError, r"input_range\[0\] must be real"),

@@ -7,8 +7,14 @@ import pytest
 
 pd = pytest.importorskip("pandas")
 
-from reservoir import ESNForecaster, ESNRegressor, ReservoirTransformer  # noqa: E402
+from reservoir import (  # noqa: E402
+    ESNForecaster,
+    ESNRegressor,
+    ReservoirTransformer,
+    fill_gaps,
+)
 from reservoir._validation.written_dates import written_dates  # noqa: E402
+from reservoir.model_selection import make_forecast_pairs  # noqa: E402
 
 pytestmark = pytest.mark.one_engine
 
@@ -108,15 +114,21 @@ def test_forecasts_of_numbers_that_are_dates():
         assert len([each for each in said if "goes from" in str(each.message)]) == 1
 
 
-def test_other_estimators_warn_in_fit_only():
-    X = pd.DataFrame(np.sin(np.arange(30.0))[:, None], MONTHS, ["x"])
-    for model in (ESNRegressor(5), ReservoirTransformer(5)):
-        with pytest.raises(ValueError, match=r"X contains months.*Convert them to dates"):
-            model.fit(X, np.zeros(30))
-        with pytest.warns(UserWarning, match="The index of X goes from 201801 to 201812") as said:
-            model.fit(X[:12], np.arange(12.0))
+def test_numbers_that_may_be_dates_cause_one_warning_in_each_call():
+    X = pd.DataFrame(np.sin(np.arange(12.0))[:, None], MONTHS[:12])
+    esn = ESNRegressor(5).fit(X.to_numpy()[:-1], X.to_numpy()[1:])
+    states, follower = ReservoirTransformer(5), ReservoirTransformer(5).fit(X.to_numpy())
+    holed = X.where(np.arange(12)[:, None] != 6)
+    for call in (
+        lambda: esn.predict(X),
+        lambda: esn.forecast(2, context=X),
+        lambda: esn.stream().predict(X),
+        lambda: states.fit(X),
+        lambda: follower.transform(X),
+        lambda: states.fit([X, X]),
+        lambda: make_forecast_pairs(X),
+        lambda: fill_gaps(holed, ESNRegressor(5), min_rows=3),
+    ):
+        with pytest.warns(UserWarning, match="The index of .* goes from 201801 to 201812") as said:
+            call()
         assert len(said) == 1
-    with pytest.raises(ValueError, match=r"sequence 0 of X contains months"):
-        ReservoirTransformer(5).fit([X, X])
-    esn = ESNRegressor(5).fit(X.to_numpy(), X["x"].to_numpy())
-    assert esn.predict(X.to_numpy()).shape == (30,)

@@ -20,7 +20,7 @@ from reservoir._validation import (
     check_numbers,
 )
 from reservoir._validation.index import index_of, warn_if_irregular
-from reservoir._validation.order import check_order
+from reservoir._validation.order import check_index
 from reservoir.dynamics.fed_back import as_limits, changed
 from reservoir.estimators.forecasting.forecast import forecast
 from reservoir.estimators.forecasting.loop_trials import run_trials
@@ -221,7 +221,7 @@ def fill_gaps(
     rows = _rows("y", y, allow_nan=True)
     index = index_of(y)
     if index is not None:
-        check_order("y", index, np.array([0]), continues=True)
+        check_index("y", index, continues=True)
         warn_if_irregular("y", index, np.array([0]))
     known = None if exog is None else _known_rows("exog", exog, len(rows))
     _check_same_index(index, index_of(exog))
@@ -372,7 +372,7 @@ def _known_rows(name: str, values: Any, n_rows: int | None = None) -> Array:
 def _check_same_index(index: Any, other: Any) -> None:
     """Check that exogenous rows have the index of y or, if it has none, that they are in order."""
     if index is None and other is not None:
-        check_order("exog", other, np.zeros(1, dtype=int), continues=True)
+        check_index("exog", other, continues=True)
     if index is not None and other is not None and not index.equals(other):
         row = int(np.argmin(np.asarray(index == other)))
         raise ValueError(

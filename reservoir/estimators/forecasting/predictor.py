@@ -15,8 +15,8 @@ import numpy as np
 from reservoir._tables import Sequences
 from reservoir._tables.targets import read_weights, with_targets
 from reservoir._typing import Array
-from reservoir._validation import check_unmasked, index_of
-from reservoir._validation.kinds import check_has_rows
+from reservoir._validation import index_of
+from reservoir._validation.kinds import check_has_rows, check_readable
 from reservoir.estimators.progress import Progress
 from reservoir.estimators.reading import Columns, join
 from reservoir.loops.loop_by_loop import run_one_by_one, states_before
@@ -258,7 +258,7 @@ class Predictor(Forecaster):
     def score(self, X: Any, y: Any, sample_weight: Any, *, skip_missing: bool) -> float:
         """Return the score of the estimator's `predict`: R^2 or accuracy, over all rows."""
         for name, given in (("y", y), ("sample_weight", sample_weight)):
-            check_unmasked(name, given)
+            check_readable(name, given)
         check_has_rows("y", y, "(n_samples,)")
         estimator, coding = self.estimator, self.reader.targets
         score: float

@@ -222,7 +222,7 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
         with restored_on_error(self):
             sequences = self._read(X, None)
             check_parameters(self)
-            read_dtype(self.dtype)
+            self._fixed = self._kept(new=True)
             self._container = sequences.container
             self.n_channels_ = sequences.arrays[0].shape[1]
             self.network_: SpikingNetwork = draw_spiking_network(
@@ -265,7 +265,7 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
             for pool in pools:
                 pool.add(states)
             rows.append(np.concatenate([np.ravel(pool.result()) for pool in pools]))
-        return np.array(rows, dtype=read_dtype(self.dtype))
+        return np.array(rows, dtype=self._kept()[1])
 
     def spikes(self, X: Any) -> list[Array]:
         """Return the spikes of each unit, for plots and for custom readouts.
@@ -309,8 +309,8 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
         """
         from scipy.signal import lfilter  # a tenth of a second, which `import reservoir` saves
 
-        dtype = read_dtype(self.dtype)
-        kept = np.exp(-1.0 / self.filter_time)
+        _, dtype, filter_time = self._kept()
+        kept = np.exp(-1.0 / filter_time)
         return np.asarray(
             lfilter([1.0], [1.0, -kept], as_plain("spikes", spikes, float), axis=0), dtype
         )
@@ -332,7 +332,13 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
         return np.array(self._pooling.labels(self.network_.n_units), dtype=object)
 
     def _read(self, X: Any, fitted: tuple[str, int] | None) -> Sequences:
-        return read_whole_series(self, X, sequence_column=self.sequence_column, fitted=fitted)
+        column = self._kept(new=fitted is None)[0]
+        return read_whole_series(self, X, sequence_column=column, fitted=fitted)
+
+    def _kept(self, *, new: bool = False) -> tuple[Any, str, float]:
+        """Return the column of ids, the dtype and the filter's time, as in fit unless `new`."""
+        now = self.sequence_column, read_dtype(self.dtype).name, float(self.filter_time)
+        return now if new else getattr(self, "_fixed", now)  # absent from older files
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -236,6 +236,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator):
         self._check_several_steps(sequences)
         self.time_step_ = self._step_of(sequences)
         self._container, self.n_channels_ = sequences.container, arrays[0].shape[1]
+        self._columns = self.sequence_column, self.time_column
         n_rates = max(np.size(self.leak_rate), 1)
         n_units = check_count("n_units", self.n_units, size=4)
         if "quantiles" in np.atleast_1d(self.pool):
@@ -345,11 +346,14 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator):
 
     def _read(self, X: Any, fitted: tuple[str, int] | None) -> Sequences:
         missing = self.missing_values if fitted is None else self._inputs.missing
+        ids, times = self.sequence_column, self.time_column
+        if fitted is not None:  # files of earlier versions have none
+            ids, times = getattr(self, "_columns", (ids, times))
         return read_whole_series(
             self,
             X,
-            sequence_column=self.sequence_column,
-            time_column=self.time_column,
+            sequence_column=ids,
+            time_column=times,
             allow_nan=missing != "raise",
             fitted=fitted,
         )

@@ -28,7 +28,7 @@ from reservoir._validation.frequencies import (
 )
 from reservoir._validation.index import is_plain, is_time, kind_of, numbers_of, plain_name, show
 from reservoir._validation.order import check_has_ids, check_order
-from reservoir._validation.written_dates import check_no_written_dates
+from reservoir._validation.written_dates import check_written_dates
 from reservoir.estimators.series.tables import MIN_VALUES, Division
 from reservoir.series_models.series_data import seen_seasons
 
@@ -97,7 +97,7 @@ class Calendar:
     def _of_stamps(cls, name: str, index: Any, like: Calendar | None) -> Calendar:
         """Return the calendar of stamps after checking them."""
         check_ordered(name, index)
-        check_no_written_dates(name, index)
+        check_written_dates(name, index, warns=False)
         return cls._of_index(name, index, like)
 
     @classmethod

@@ -10,7 +10,7 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation import caller_level, check_number, check_unmasked
-from reservoir._validation.written_dates import warn_of_written_dates
+from reservoir._validation.written_dates import check_written_dates
 from reservoir.estimators.series.fits import MIN_ROWS, Fit, Later, StatisticalFit
 from reservoir.estimators.series.panel import Panel
 from reservoir.estimators.series.tables import MIN_VALUES
@@ -59,7 +59,7 @@ def check_enough_values(rows: Sequence[Array], panel: Panel) -> None:
         if n_known < MIN_VALUES:
             n_short = sum(int(np.isfinite(each).all(axis=1).sum()) < MIN_VALUES for each in rows)
             others = f" and the {n_short - 1} other short ones" if n_short > 1 else ""
-            remedy = f"Give a longer series, or omit it{others}."
+            remedy = f"Give more of them{f', or omit it{others}' if len(panel) > 1 else ''}."
             if there.sum(axis=0).min() >= MIN_VALUES:
                 remedy = 'Set panel="each" to forecast each column separately.'
             raise ValueError(
@@ -221,7 +221,7 @@ def warn_of_numbers(panel: Panel) -> None:
     """Warn if whole numbers in the index of a series may be dates."""
     for i, calendar in enumerate(panel.calendars):
         if calendar.kind == "number" and not calendar.plain:
-            warn_of_written_dates(panel.name_of_series(i), calendar.index)
+            check_written_dates(panel.name_of_series(i), calendar.index)
             return
 
 

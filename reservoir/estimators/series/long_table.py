@@ -293,7 +293,7 @@ class LongTable:
     ) -> Any:
         """Return the rows of a table grouped by id and sorted by time, which is their index.
 
-        A missing time is an error of its series, as in `split`.
+        A missing time, or text, is an error of its series, as in `split`.
         """
         import pandas as pd
 
@@ -311,12 +311,30 @@ class LongTable:
             if errors is None or ids is None:
                 raise error
             errors.setdefault(plain_name(ids[codes[row]]), error)
-        times = _times(name, self.time, given)
+        times = _index_of_times(given)
+        fault = _fault_of_times(name, self.time, times)
+        if fault is not None:
+            if errors is None or ids is None:
+                raise fault
+            times = self._without_text(name, given, codes, ids, errors)
         order = np.lexsort((numbers_of(times), codes))
         wanted = [each for each in needed if each != self.time]
         rows = take_rows(take_columns(columns, [places[each] for each in wanted]), order)
         rows.columns = pd.Index(wanted, tupleize_cols=False)
         return rows.set_axis(times[order].rename(self.time), axis=0)
+
+    def _without_text(self, name: str, given: Any, codes: Array, ids: Any, errors: Errors) -> Any:
+        """Return times with NaT in series of which some are text, which are errors of theirs."""
+        found = {}
+        for code, each in enumerate(ids):
+            part = _index_of_times(given[codes == code].infer_objects())
+            fault = _fault_of_times(name, self.time, part)
+            if fault is not None:
+                found[code] = fault
+                errors.setdefault(plain_name(each), fault)
+        if len(found) == len(ids):
+            raise found[0]
+        return _index_of_times(given.where(~np.isin(codes, list(found)), None).infer_objects())
 
     def _parts(self, table: Any) -> dict[Any, Any]:
         """Return the rows of each series of a table that `_grouped` returned, by id."""
@@ -499,8 +517,8 @@ def _raise_of(errors: Errors, panel: Panel) -> None:
             raise errors[each]
 
 
-def _times(name: str, label: Any, column: Any) -> Any:
-    """Return a column of times as an index of dates, periods or numbers."""
+def _index_of_times(column: Any) -> Any:
+    """Return a column of times as an index."""
     import pandas as pd
 
     if pd.api.types.is_integer_dtype(column.dtype) and not isinstance(column.dtype, np.dtype):
@@ -508,12 +526,18 @@ def _times(name: str, label: Any, column: Any) -> Any:
     index = pd.Index(column)
     if index.dtype.kind == "M" and not isinstance(index, pd.DatetimeIndex):
         index = pd.DatetimeIndex(index)  # timestamps of Arrow
-    if kind_of(index[index.notna()]) is None:
-        raise ValueError(
-            f"Column {label!r} of {name} (time_column) contains {index[0]!r} ({index.dtype}), but "
-            f"dates, periods or numbers are needed. {_DATES}"
-        )
     return index
+
+
+def _fault_of_times(name: str, label: Any, index: Any) -> ValueError | None:
+    """Return the error of a column whose values are no dates, periods or numbers, else None."""
+    if kind_of(index[index.notna()]) is not None:
+        return None
+    first = next((each for each in index if isinstance(each, str)), index[0])
+    return ValueError(
+        f"Column {label!r} of {name} (time_column) contains {first!r} ({index.dtype}), but dates, "
+        f"periods or numbers are needed. {_DATES}"
+    )
 
 
 def _equal(found: Any, due: Any) -> Array:

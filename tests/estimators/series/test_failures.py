@@ -291,28 +291,31 @@ def test_a_table_with_a_column_of_times():
     )
 
 
-def test_a_missing_time_concerns_its_series_only():
-    parts = dict(zip("abcde", map(good, range(5)), strict=True))
+def test_a_missing_time_or_text_concerns_its_series_only():
+    parts = dict(zip("abcdef", map(good, range(6)), strict=True))
     y = pd.concat(parts, names=["shop"]).reset_index()
-    exog = y[["shop", "month"]].assign(x=np.arange(5 * N) % 7)
+    exog = y[["shop", "month"]].assign(x=np.arange(6 * N) % 7)
+    y["month"] = y["month"].astype(object)
+    y.loc[5 * N + 1, "month"] = "soon"  # of f
     y.loc[N + 2, "month"] = pd.NaT  # of b
     exog = exog[exog.index != 2 * N + 1]  # of c
     exog.loc[3 * N, "month"] = pd.NaT  # of d
     exog = exog[exog["shop"] != "e"]
     columns = {"sequence_column": "shop", "time_column": "month"}
     model, _ = fitted(quick(panel=None, **columns), y, exog)
-    assert list(model.failures_) == list("bcde")
+    assert list(model.failures_) == list("bcdef")
     for each, told in (
         ("b", "y has no time in row 12 of column 'month' (NaN). Fill it, or drop that row."),
         ("c", "series 'c', from 2020-01-31 to 2020-10-31, each once, but it"),
         ("d", "exog has no time in row 29 of column 'month' (NaN). Fill it, or drop that row."),
+        ("f", "Column 'month' of y (time_column) contains 'soon' (object), but dates"),
     ):
         assert told in model.failures_[each]
     later = pd.DataFrame({"shop": ["b", "a"], "month": [pd.NaT, MONTHS[N]], "y": 9.0, "x": 1.0})
     rows, known = later[["shop", "month", "y"]], later[["shop", "month", "x"]]
     model.update(rows, known)
     found = model.forecast(1, known.assign(month=[pd.NaT, MONTHS[N + 1]]))
-    assert found["y"].isna().tolist() == [False] + [True] * 4
+    assert found["y"].isna().tolist() == [False] + [True] * 5
     with pytest.raises(ValueError, match="y has no time in row 0 of column 'month'"):
         model.update(rows[1:].assign(month=pd.NaT), later)
     with pytest.raises(ValueError, match="y has no time in row 12 of column 'month'"):
