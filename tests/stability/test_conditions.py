@@ -17,7 +17,7 @@ from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir
 from reservoir.scaling import scale_to_spectral_radius
 from reservoir.stability import certify, echo_state_conditions
-from reservoir.stability.proofs._numerical_radius import numerical_radius
+from reservoir.stability.proofs._turning_scaling import numerical_radius
 from reservoir.stability.proofs._two_norm import norm_bound
 from reservoir.stability.proofs._unit_scalings import aligned, balanced
 from reservoir.topologies import TOPOLOGIES, delay_line, orthogonal, random_sparse, ring

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from sklearn.base import clone
 
+from reservoir._saving import saved
 from reservoir._tables import Sequences, check_enough_rows, read_series
 from reservoir._tables.frames import read_one
 from reservoir._typing import Array, ArrayLike
@@ -35,8 +36,8 @@ from reservoir.estimators.progress import Progress, range_of_targets, width_of
 from reservoir.estimators.reading import Columns, DataReader, TrainingData
 from reservoir.estimators.reporting import ProgressReport
 from reservoir.readouts.contract import ReadoutSettings
-from reservoir.readouts.loop_trained import LoopTrainedReadout
 from reservoir.readouts.penalised_factor import PenalisedFactor
+from reservoir.readouts.ridge import RidgeReadout
 
 __all__ = ["ForceHistory", "force_train"]
 
@@ -44,6 +45,36 @@ _FIRST_STATES = 0.5  # a random state is U(-1, 1) times this
 _FOLLOWS = 0.5  # largest error of a loop that follows, in standard deviations of the targets
 _ROUNDING = 1e-9  # share of the range of the targets: a smaller deviation counts as constant
 _LONGEST_TEST = 100  # rows of the closed-loop test, unless the user gives a number
+
+
+@saved
+class LoopTrainedReadout(RidgeReadout):
+    """Coefficients that were fitted to rows produced by the network in the closed loop.
+
+    No sums over rows are stored: further rows or another penalty would require a new closed loop.
+    """
+
+    @classmethod
+    def takes(cls, readout: Any) -> bool:
+        """Return False: the parameter `readout` never selects this class."""
+        return False
+
+    def check_takes_more_rows(self) -> NoReturn:
+        """Raise an error, as rows from teacher forcing cannot be added."""
+        raise ValueError(
+            "This network was trained by force_train, in the closed loop; partial_fit and "
+            "session.learn are teacher-forced and cannot continue from it. Continue with "
+            "`reservoir.force_train(model, y)`, or use fit."
+        )
+
+    def row_learner(self, model: Any) -> NoReturn:
+        """Raise an error, as rows of a session cannot be added."""
+        self.check_takes_more_rows()
+
+    def linear_path(
+        self, alphas: Sequence[float], *, model: Any, fit_intercept: bool, dtype: Any
+    ) -> None:
+        """Return None: the coefficients under other penalties are unknown."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.stats import chisquare
 
 from reservoir import RNNClassifier, RNNRegressor, forecast, load, save
-from reservoir.training.symbol_sampling import _draw
+from reservoir.estimators.rnn.rnn_classifier import _draw
 
 pytestmark = pytest.mark.one_engine
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reservoir import ESNForecaster
-from reservoir.estimators.series.season_check import period_of
+from reservoir.estimators.series.model_search import period_of
 from reservoir.series_models.candidates import candidates_for
 from reservoir.series_models.gaps import fill_gaps
 from reservoir.series_models.outliers import LastRows
