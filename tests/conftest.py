@@ -1,4 +1,4 @@
-"""What all tests share: no windows, no chance in CI, fast cases, costs, partners, engines."""
+"""What all tests share: no windows, no chance in CI, fast cases, costs, partners, short starts."""
 
 import functools
 import gc
@@ -206,6 +206,23 @@ def pytest_runtest_makereport(item):
     if os.environ.get("RESERVOIR_TEST_ALL") and report.skipped and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
     return report
+
+
+# --- starts ------------------------------------------------------------------------------------
+
+# Folders whose tests train networks from a start, but seldom ask how good it is.
+_TRAINING = {"contracts", "estimators", "interop", "model_selection", "rnn", "saving", "training"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_starts(request):
+    """Let starts by least squares take 4 iterations, not 20, unless a module has FULL_STARTS."""
+    from reservoir.training.starts import start
+
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.parent.name in _TRAINING and not hasattr(request.module, "FULL_STARTS"):
+            patch.setitem(start.__kwdefaults__, "n_iter", 4)
+        yield
 
 
 # --- engines -----------------------------------------------------------------------------------
