@@ -34,11 +34,18 @@ def named_paths(page):
     return sorted({*modules, *folders})
 
 
+@cache
+def folders_of_the_package():
+    return [folder for folder in (PACKAGE, *PACKAGE.rglob("*")) if folder.is_dir()]
+
+
 def exists(path):
     """Whether a path leads to a file from the checkout, from the package, or by its name alone."""
     homes = [ROOT, PACKAGE.parent, PACKAGE, ROOT / "docs"]
     if "/" not in path:  # a file of the root, or a module of any folder of the package
-        homes = [ROOT, *(folder for folder in (PACKAGE, *PACKAGE.rglob("*")) if folder.is_dir())]
+        homes = [ROOT, *folders_of_the_package()]
+    if "*" not in path:
+        return any((home / path).exists() for home in homes)
     return any(True for home in homes for _ in home.glob(path))
 
 

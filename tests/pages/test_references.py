@@ -50,7 +50,10 @@ def read_references():
         text = path.read_text(encoding="utf-8")
         if "References\n" not in text:  # most files: they need not be parsed
             continue
-        for node in ast.walk(ast.parse(text)):
+        waiting = [ast.parse(text)]
+        while waiting:  # in the order of `ast.walk`, which would visit expressions, too
+            node = waiting.pop(0)
+            waiting += getattr(node, "body", ())
             if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
                 name = getattr(node, "name", path.stem)
                 for k, text in enumerate(references(ast.get_docstring(node) or "")):
