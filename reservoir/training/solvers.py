@@ -77,7 +77,7 @@ def train_lbfgs(
     >>> from reservoir.training.solvers import train_lbfgs
     >>> from reservoir.training.trainer import Data
     >>> network = Network(SimpleCell(8), 1, 1)
-    >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 1))
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (100, 1))
     >>> data = Data([X[1:]], [X[:-1]])
     >>> params = initialize(network.shapes(), "orthogonal", random_state=0)
     >>> done = train_lbfgs(network, params, data, max_iter=30)

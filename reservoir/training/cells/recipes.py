@@ -134,8 +134,8 @@ def stacked(
     >>> from reservoir import RNNRegressor
     >>> from reservoir.datasets import mackey_glass
     >>> from reservoir.training.cells import stacked
-    >>> x = mackey_glass(300, random_state=0)
-    >>> rnn = RNNRegressor(8, cell=stacked("gru", "rnn"), max_iter=5, random_state=0)
+    >>> x = mackey_glass(100, random_state=0)
+    >>> rnn = RNNRegressor(8, cell=stacked("gru", "rnn"), init="esn", max_iter=5)
     >>> sorted(rnn.fit(x[:-1], x[1:]).params_)[:4]
     ['0.W', '0.W_in', '0.bias', '0.bias_recurrent']
     """

@@ -296,7 +296,7 @@ def train_hessian_free(
     >>> from reservoir.training.initializers import initialize
     >>> from reservoir.training.trainer import Data
     >>> network = Network(SimpleCell(8), 1, 1)
-    >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 1))
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (100, 1))
     >>> data = Data([X[1:]], [X[:-1]])
     >>> params = initialize(network.shapes(), "orthogonal", random_state=0)
     >>> done = train_hessian_free(network, params, data, max_iter=20)

@@ -98,12 +98,12 @@ class OnlineLearner:
     >>> from reservoir.training.initializers import initialize
     >>> from reservoir.training.online import OnlineLearner
     >>> network = Network(SimpleCell(8), 1, 1)
-    >>> X = np.random.default_rng(0).uniform(-1, 1, (3001, 1))
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (1001, 1))
     >>> params = initialize(network.shapes(), "orthogonal", random_state=0)
     >>> learner = OnlineLearner(network, params, method="rtrl", learning_rate=0.01)
     >>> learner.restart()
     >>> first, *_, last = [learner.learn(X[i + 1 : i + 101], X[i : i + 100])
-    ...                    for i in range(0, 3000, 100)]
+    ...                    for i in range(0, 1000, 100)]
     >>> last < 0.1 * first
     True
     """
