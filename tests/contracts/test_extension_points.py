@@ -38,8 +38,8 @@ from reservoir.training.rtrl import rtrl_gradient
 
 pytestmark = pytest.mark.both_engines
 
-SERIES = mackey_glass(500, random_state=0)
-X, Y = SERIES[:400], SERIES[1:401]
+SERIES = mackey_glass(300, random_state=0)
+X, Y = SERIES[:200], SERIES[1:201]
 FAST = {"n_units": 6, "max_iter": 8, "learning_rate_init": 0.01, "random_state": 0}
 RANDOM = {**FAST, "init": "orthogonal"}
 
@@ -149,8 +149,8 @@ def test_custom_cells_do_all_that_a_network_does(cell, dtype):
     rnn = RNNRegressor(cell=cells()[cell], dtype=dtype, **RANDOM).fit(X, Y)
     assert rnn.best_loss_ < 0.8 * rnn.loss_curve_[0]
     assert rnn.predict(X).dtype == dtype
-    assert rnn.states(X).shape == (400, 6)
-    u, state = SERIES[400:401].astype(dtype), rnn.state_
+    assert rnn.states(X).shape == (200, 6)
+    u, state = SERIES[200:201].astype(dtype), rnn.state_
     for row in rnn.forecast(4):
         u, state = rnn.predict(u, initial_state=state, return_state=True)
         np.testing.assert_allclose(row, u[0], rtol=1e-5)
@@ -268,8 +268,8 @@ def test_a_cell_without_kernels_runs_on_numpy(engine, monkeypatch):
 
     class Sum(Decay):
         def forward(self, params, X, state=None, lengths=None):
-            loop_for(own_loop, (400, 1, 6), X.dtype)(np.ones((2, 1, 1)))
-            twin = loop_for(lstm_forward, (400, 1, 6), X.dtype)
+            loop_for(own_loop, (200, 1, 6), X.dtype)(np.ones((2, 1, 1)))
+            twin = loop_for(lstm_forward, (200, 1, 6), X.dtype)
             assert twin is (lstm_forward if engine == "numpy" else _kernels.lstm_forward)
             return super().forward(params, X, state, lengths)
 
@@ -289,9 +289,9 @@ def test_a_loop_names_its_twin():
 
     try:
         with using("numba" if _kernels.usable() else "numpy"):
-            found = loop_for(another, (400, 1, 6), np.float64)
+            found = loop_for(another, (200, 1, 6), np.float64)
             assert found is (_kernels.lstm_forward if _kernels.usable() else another)
-            assert loop_for(another, (400, 1, 6), np.int64) is another
+            assert loop_for(another, (200, 1, 6), np.int64) is another
     finally:
         del TWINS[another]
 
@@ -358,7 +358,7 @@ def test_a_registered_learner_learns_online():
     with registered(LEARNERS, "lms", LeastMeanSquares):
         learner = OnlineLearner(network, params, method="lms")
     learner.restart()
-    losses = [learner.learn(X[i : i + 50], Y[i : i + 50]) for i in range(0, 400, 50)]
+    losses = [learner.learn(X[i : i + 50], Y[i : i + 50]) for i in range(0, 200, 50)]
     assert losses[-1] < 0.1 * losses[0]
 
 
@@ -400,7 +400,7 @@ def test_a_copy_of_tanh_trains_as_tanh(params, dtype):
             np.testing.assert_allclose(twin.loss_curve_, tanh.loss_curve_, rtol=1e-3)
         assert twin.best_loss_ < 0.05 * np.var(Y)
         assert {array.dtype for array in twin.params_.values()} == {np.dtype(dtype)}
-        loop, u, state = twin.forecast(3), SERIES[400:401].astype(dtype), twin.state_
+        loop, u, state = twin.forecast(3), SERIES[200:201].astype(dtype), twin.state_
         for row in loop:
             u, state = twin.predict(u, initial_state=state, return_state=True)
             np.testing.assert_allclose(row, u[0], rtol=1e-4)
@@ -408,7 +408,7 @@ def test_a_copy_of_tanh_trains_as_tanh(params, dtype):
 
 def test_an_esn_with_a_registered_activation_can_be_trained():
     with registered(ACTIVATIONS, "sine", SINE):
-        esn = ESNRegressor(20, activation="sine", random_state=0).fit(X, Y)
+        esn = ESNRegressor(10, activation="sine", random_state=0).fit(X, Y)
         rnn = esn.to_rnn().set_params(max_iter=5)
         np.testing.assert_allclose(rnn.predict(X), esn.predict(X), atol=1e-9)
         assert clone(rnn).fit(X, Y).best_loss_ <= np.mean((Y - esn.predict(X)) ** 2)

@@ -155,7 +155,7 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.fast_cases(10)
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize(("cls", "options"), OPTIONS)
 def test_rows_in_two_calls_are_rows_in_one_and_change_nothing(cls, options):
     rows, y = case(cls)

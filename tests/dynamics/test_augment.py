@@ -131,7 +131,7 @@ def test_feedback_weights_close_the_same_loop(augment):
     np.testing.assert_allclose(model.predict(X[600:640]), expected[:, 0], rtol=0, atol=1e-9)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("augment", KINDS)
 def test_engines_and_pipelines_agree(augment, monkeypatch):
     series = lorenz(900, random_state=1)

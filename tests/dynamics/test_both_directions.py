@@ -70,6 +70,7 @@ def test_features_are_those_of_two_runs(augment, include_input, size, monkeypatc
     assert [source.input_column(j) for j in range(source.width)] == columns
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("size", [2**22, 8 * 12 * 50])
 @pytest.mark.parametrize("augment", AUGMENTS[:2])
 def test_sequences_side_by_side_are_sequences_alone(augment, size, monkeypatch):

@@ -326,7 +326,7 @@ def filled(series):
     return series[np.isfinite(series)]
 
 
-@pytest.mark.fast_cases(6)
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("options", [{}, {"leak_rate": 0.1}, {"feedback": True}], ids=str)
 @pytest.mark.parametrize("name", SERIES)
 def test_shipped_series_after_a_scaler_do_not_warn(name, options, global_random_seed):

@@ -164,7 +164,7 @@ def test_forecasts_by_an_analogue_go_on_after_rows_and_are_saved(tmp_path):
     assert np.isfinite(np.asarray(paths)).all()
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_values_that_recur_by_chance_are_not_repeated(seed):
     """A repeated row of counts is often exactly right, which says nothing of its other errors."""

@@ -154,6 +154,7 @@ def test_lags_are_rows_of_the_past_written_out(n_rows):
 # --- fits ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("all_digits", [False, True], ids=["Gram", "QR"])
 @pytest.mark.parametrize("n_exog", [0, 1])
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
@@ -286,6 +287,7 @@ def test_radial_units_stand_apart_and_are_no_more_than_asked_for():
 # --- loops ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n_exog", [0, 1])
 def test_scores_equal_loops_run_one_by_one(n_exog):
     plan, data = PLANS["plain"], series(n_exog, lengths=(200, 90))

@@ -149,7 +149,7 @@ def assert_same_choice(one, other, rtol=1e-9):
     np.testing.assert_allclose(one.coef_, other.coef_, rtol=0, atol=1e-8)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("solver", ["cholesky", "qr"])
 @pytest.mark.parametrize("forgetting", [1.0, 0.995])
 @pytest.mark.parametrize("weighted", [False, True])

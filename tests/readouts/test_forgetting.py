@@ -56,7 +56,7 @@ def in_parts(kind, cuts, H, Y, weights, forgetting):
 # --- sums ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("forgetting", [0.3, 0.9, 0.99, 0.999, 1.0])
 def test_sums_are_those_of_a_ridge_with_decaying_weights(kind, forgetting):

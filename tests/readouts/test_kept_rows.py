@@ -246,6 +246,7 @@ def merged(model, X, y):
     return model.merge(type(model)(**model.get_params()).fit(X, y))
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("classify", [False, True])
 @pytest.mark.parametrize("then", [chunk, session, forgetting_session, merged])
 def test_later_rows_are_added_to_sums(then, classify, data, monkeypatch):

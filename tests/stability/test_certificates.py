@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -35,6 +36,7 @@ from reservoir.stability.proofs._zonotopes import zonotope_box
 pytestmark = pytest.mark.one_engine
 
 
+@cache
 def network(seed, n=30, radius=1.2, scaling=0.3, **params):
     """A reservoir with a designed bias, certified for inputs within 1 by the maximum norm."""
     res = build_reservoir(
@@ -84,7 +86,7 @@ def test_bands_without_chords_hold_the_function_too():
 # --- boxes --------------------------------------------------------------------------------------
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("leak", [1.0, 0.3, "units"])
 @pytest.mark.parametrize("activation", ["tanh", "logistic"])
 def test_trajectories_stay_in_the_box_and_come_into_it(leak, activation):

@@ -40,7 +40,7 @@ def weights(seed, n=40, radius=1.3):
 @pytest.mark.parametrize("method", ["auto", "max_norm", "two_norm", "series", "thorough"])
 @pytest.mark.parametrize("seed", range(2))
 def test_designed_biases_are_certified_by_the_method_asked_for(objective, method, seed):
-    res, low, high = weights(seed, n=14)
+    res, low, high = weights(seed, n=10)
     bias = stable_bias(
         res.W, low, high, objective=objective, method=method, random_state=seed, leak_rate=0.5
     )
@@ -88,6 +88,7 @@ def test_one_unit_needs_the_critical_bias():
 WIDE = 1e3  # a drive for which every slope of tanh may be 1
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_orthogonal_weights_keep_the_bias_they_have_and_their_memory(seed, dtype):
@@ -146,7 +147,7 @@ def test_an_offset_of_the_drive_does_what_a_bias_does():
 
 
 def test_the_margin_widens_the_drive():
-    res, low, high = weights(1, n=14)
+    res, low, high = weights(1, n=10)
     bias = stable_bias(res.W, low, high, margin=0.25, random_state=0)
     assert certify(replace(res, bias=bias), 1.5 * low, 1.5 * high).holds
     bare = stable_bias(res.W, low, high, random_state=0)
@@ -197,7 +198,7 @@ def test_bad_input_of_stable_bias(args, options, kind, message):
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("method", ["max_norm", "auto"])
 def test_the_largest_certified_radius(method):
-    res, low, high = weights(0)
+    res, low, high = weights(0, n=20)
     res = replace(res, bias=stable_bias(res.W, low, high, method="max_norm", random_state=0))
     value, certificate = largest_certified(res, low, high, method=method)
     assert certificate.holds

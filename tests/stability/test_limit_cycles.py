@@ -59,6 +59,7 @@ PITCHFORK = Reservoir([[3.78]], [[1.0]], [0.0])
 # --- find_limit_cycle --------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("leak", [1.0, 0.3])
 def test_contracting_network_has_one_cycle(seed, leak):

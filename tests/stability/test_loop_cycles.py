@@ -46,7 +46,7 @@ def small(**changes):
 # --- closed curves whose period and multipliers are known ---------------------------------------
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("period", [300.7, 63.2, 20.0, 25.0000001])
 def test_a_cubic_map_has_the_cycle_of_its_equation(period):
     cycle = find_loop_cycle(cubic(spiral(2 * np.pi / period)))
@@ -81,7 +81,7 @@ def test_a_cycle_of_a_pipeline_is_in_the_units_of_y():
         np.testing.assert_array_equal(cycle.states[:, -2:], cycle.outputs)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(3))  # few other loops settle too slowly for a cycle
 @pytest.mark.parametrize("n_lags", [1, 3])
 def test_rows_of_a_cycle_are_states_and_outputs_of_the_loop(n_lags, seed):
@@ -105,6 +105,7 @@ def test_a_loop_through_feedback_weights_has_a_cycle():
     assert cycle.stable
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("period", [25.5, 25.37])
 def test_a_linear_oscillator_has_the_cycle_of_its_run(period):
     model = NVARRegressor(n_lags=2, degree=1, alpha=0)
@@ -150,6 +151,7 @@ def test_a_network_has_the_cycle_of_van_der_pol(mu, period, multiplier, n_lags, 
     check_van_der_pol(mu, period, multiplier, n_lags, seed)
 
 
+@pytest.mark.slow
 def test_a_small_network_has_the_cycle_of_van_der_pol():
     model, context = check_van_der_pol(0.3, 63.184432, 0.148650, 1, 0, n_units=100)
     exponents = loop_exponents(model, 2, 630, context=context, washout=200, random_state=0)

@@ -151,7 +151,7 @@ def test_the_quadratic_form_shrinks_under_any_slopes(seed):
 
 def test_what_some_slopes_break_is_never_proved():
     n_broken = 0
-    for seed in range(800):
+    for seed in range(400):
         W, leak, least, largest = problem(seed)
         corners = np.array(list(product(*zip(least, largest, strict=True))))
         steps = np.diag(1 - leak) + (leak * corners)[:, :, None] * W
@@ -160,7 +160,7 @@ def test_what_some_slopes_break_is_never_proved():
         n_broken += 1
         scaling = balanced(largest[:, None] * W)
         assert not is_contraction(W, leak, least, largest, 1.0, scaling)
-    assert n_broken > 120
+    assert n_broken > 60
 
 
 @pytest.mark.parametrize("size", [1e140, 1e155, 1e200, np.nan, np.inf])
@@ -177,9 +177,9 @@ def test_overflow_and_nan_prove_nothing(size):
 
 
 def test_no_odd_law_has_a_false_proof():
-    messages, counts, n_exact = quadratic_fuzz.fuzz(1000, seed=2, largest_n=4)
+    messages, counts, n_exact = quadratic_fuzz.fuzz(500, seed=2, largest_n=4)
     assert not messages
-    assert counts["proved"] > 600
+    assert counts["proved"] > 300
     assert n_exact >= 1
 
 
@@ -210,6 +210,7 @@ def numerical_radius(M):
     return max(values[:, -1].max(), -values[:, 0].min())
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_for_slopes_between_0_and_1_it_is_the_numerical_radius(seed):
     """Ando (1973): the matrix inequality has a solution if the numerical radius is below 1."""

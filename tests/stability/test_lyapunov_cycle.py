@@ -98,7 +98,7 @@ def cycle_at_the_threshold(seed):
     return None if factor is None else weighed(steps, factor)
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(8))
 def test_cycles_at_the_threshold_hold_in_rational_arithmetic(seed):
     steps = cycle_at_the_threshold(seed)
@@ -337,6 +337,7 @@ def test_loops_that_some_slopes_break_are_never_proved():
     assert n_proved > 30
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("include_input", [False, True])
 def test_loops_that_moduli_do_not_prove_come_to_rest(include_input):
     n_proved = 0

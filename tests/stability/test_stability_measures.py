@@ -60,7 +60,7 @@ def slow_exponents(reservoir, X, k, *, start=None, skip=0, seed=0):
 # --- lyapunov_exponents ------------------------------------------------------------------------
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("leak", [1.0, 0.3])
 @pytest.mark.parametrize("storage", [sp.csr_array, np.asarray])
@@ -410,6 +410,7 @@ def test_transient_that_never_ends_raises():
         transient_length(slow, drive(10), n_initial_states=1)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_merged_trajectories_do_not_change_the_answer(seed, monkeypatch):
     from reservoir.stability.measures import _transient_length

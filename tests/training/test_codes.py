@@ -202,7 +202,7 @@ def test_least_squares_steps():
     )
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("online", ["bptt", "rtrl", "least_squares"])
 def test_learning_online(online):
     codes = symbols(200)

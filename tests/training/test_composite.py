@@ -37,8 +37,8 @@ from reservoir.training.variable_projection import train_variable_projection
 
 pytestmark = pytest.mark.both_engines
 
-SERIES = mackey_glass(400, random_state=0)
-X, Y = SERIES[:300], SERIES[1:301]
+SERIES = mackey_glass(250, random_state=0)
+X, Y = SERIES[:150], SERIES[1:151]
 FAST = {
     "n_units": 6,
     "max_iter": 8,
@@ -60,7 +60,7 @@ BACK = {
     "two kinds": bidirectional("gru", "leaky"),
     "for labels": stacked(bidirectional("rnn"), "lstm"),
 }
-RAGGED = [X[:90], X[100:160], X[170:300]], [Y[:90], Y[100:160], Y[170:300]]
+RAGGED = [X[:45], X[50:80], X[85:150]], [Y[:45], Y[50:80], Y[85:150]]
 
 
 @pytest.mark.fast_cases(1)
@@ -71,8 +71,8 @@ def test_all_that_a_network_does(cell, dtype, tmp_path):
     assert rnn.best_loss_ < 0.8 * rnn.loss_curve_[0]
     assert rnn.predict(X).dtype == dtype
     assert {array.dtype for array in rnn.params_.values()} == {np.dtype(dtype)}
-    assert rnn.states(X).shape == (300, rnn.network_.cell.width)
-    u, state = SERIES[300:301].astype(dtype), rnn.state_
+    assert rnn.states(X).shape == (150, rnn.network_.cell.width)
+    u, state = SERIES[150:151].astype(dtype), rnn.state_
     for row in rnn.forecast(4):
         u, state = rnn.predict(u, initial_state=state, return_state=True)
         np.testing.assert_allclose(row, u[0], rtol=1e-5)
@@ -191,7 +191,7 @@ def test_unsupported_options_raise(cell):
 # ---------------------------------------------------------------------------- both directions
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", BACK.values(), ids=BACK)
 def test_what_reads_rows_to_come_is_for_recordings(cell, tmp_path):
     with pytest.raises(ValueError, match=r"initial_state='last' continues .*Set .*\"zeros\""):
@@ -225,9 +225,9 @@ def test_what_reads_rows_to_come_is_for_recordings(cell, tmp_path):
 
 
 def test_long_recordings_are_run_as_a_whole():
-    """A thing at the last of 5000 rows is seen at the first: `identity` units that only add."""
+    """A thing at the last of 2500 rows is seen at the first: `identity` units that only add."""
     cell = BidirectionalCell((SimpleCell(1, "identity"), SimpleCell(1, "identity")))
-    long = np.zeros((5000, 1))
+    long = np.zeros((2500, 1))
     rnn = RNNRegressor(1, cell=cell, initial_state="zeros", max_iter=1, random_state=0)
     rnn.fit(long[:50] + X[:50], Y[:50])
     for name in rnn.params_:
@@ -237,7 +237,7 @@ def test_long_recordings_are_run_as_a_whole():
     long[-1] = 3.0
     np.testing.assert_array_equal(rnn.predict(long)[:-1], 3.0)
     np.testing.assert_array_equal(rnn.predict(long)[-1], 6.0)
-    y = np.full((5000, 1), 3.0)
+    y = np.full((2500, 1), 3.0)
     y[-1] = 6.0
     again = clone(rnn).set_params(init=FrozenEstimator(rnn), max_iter=0, washout=0).fit(long, y)
     assert again.best_loss_ == 0  # measured on the whole, too
@@ -340,7 +340,7 @@ def test_solvers_that_need_a_fixed_loss_raise_with_dropout():
             solve(network, params, data)
 
 
-@pytest.mark.fast_cases(8)
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("output, loss", PAIRS)
 @pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("shortcuts", [False, True])

@@ -57,7 +57,7 @@ def naive_penalty(J, kind, low=0.9, high=1.1, target=1.0):
     return {"interval": interval, "rms": rms, "both": interval + rms}[kind]
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("leak", LEAKS, ids=str)
 @pytest.mark.parametrize("activation", SMOOTH)
@@ -138,6 +138,7 @@ def test_minimising_it_brings_the_singular_values_between_the_bounds():
     assert s.max() < 1.2
 
 
+@pytest.mark.slow
 def test_the_sample_estimates_the_mean_over_all_steps_without_bias():
     cell = SimpleCell(4)
     X = np.random.default_rng(0).normal(size=(40, 3, 2))

@@ -41,7 +41,7 @@ from reservoir.training.rtrl import rtrl_gradient, rtrl_start
 pytestmark = pytest.mark.both_engines
 
 
-@pytest.mark.fast_cases(6)
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("output, loss", PAIRS)
 @pytest.mark.parametrize("cell", CELL_LIST.values(), ids=CELL_LIST)
 def test_bptt_is_the_gradient_for_every_cell_output_and_loss(cell, output, loss):
@@ -92,7 +92,7 @@ def test_padding_changes_nothing():
         np.testing.assert_allclose(end, np.vstack([p[2] for p in parts]), rtol=1e-12)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n_steps", [1, 2, 3, 7, 50])
 def test_chunks_carry_the_state_and_split_the_targets(n_steps):
     for cell in CAUSAL.values():
@@ -227,7 +227,7 @@ def test_scores_are_where_the_targets_are():
         np.testing.assert_allclose(z, last[row % 3], rtol=1e-12)
 
 
-@pytest.mark.fast_cases(6)
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("include_input", [False, True])
 @pytest.mark.parametrize(
     "name", [name for name in CELL_LIST if name.startswith(("simple", "leaky"))]

@@ -581,6 +581,7 @@ def test_holdout_does_not_fit_the_noise():
 # --- online ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_online_steps_follow_a_drift():
     def follow(step, readout_only=False):
         rng = np.random.default_rng(3)

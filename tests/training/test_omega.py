@@ -174,7 +174,7 @@ def test_a_gradient_that_vanishes(dtype, kept):
         assert np.isclose(along, 2 * (kept - 1), rtol=1e-3)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("exact", [False, True])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("solver", ["adam", "lbfgs"])

@@ -246,7 +246,7 @@ def test_a_network_of_them_is_trained_saved_and_continues_learning(name, dtype, 
     assert not np.array_equal(one, before)
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", CELLS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_forecast_is_what_they_predict_from_it(name, dtype):
@@ -267,7 +267,7 @@ def test_a_forecast_is_what_they_predict_from_it(name, dtype):
     assert np.ptp(rows) > 100 * rounding.max()
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
 def test_the_seed_makes_the_network(cell):
     X, Y = SHORT

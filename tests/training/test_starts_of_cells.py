@@ -100,6 +100,7 @@ class Fading(Decay):
 # ---------------------------------------------------------------------------- reductions
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("kind, part", [("rnn", SimpleCell), ("lstm", LSTMCell), ("gru", GRUCell)])
 def test_gated_feedback_starts_with_the_states_of_a_stack(kind, part, global_random_seed):
     data = problem(global_random_seed)
@@ -234,7 +235,7 @@ def test_a_linear_transition_does_the_step_of_a_simple_cell(hidden, global_rando
 # ---------------------------------------------------------------------------- data
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", CELLS)
 def test_estimators_start_from_data(name, dtype, tmp_path):

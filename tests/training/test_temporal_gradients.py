@@ -20,7 +20,7 @@ pytestmark = pytest.mark.one_engine
 EVERY_CELL = pytest.mark.parametrize("cell", CAUSAL.values(), ids=CAUSAL)
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(8)
 @EVERY_CELL
 @pytest.mark.parametrize("options", [{}, {"last": True}, {"washout": 3}, {"weights": True}])
 def test_the_gradients_of_all_copies_sum_to_the_gradient(cell, options):

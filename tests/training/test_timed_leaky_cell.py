@@ -138,7 +138,7 @@ def test_starts_from_data_do_not_see_the_times():
 # ----------------------------------------------------------------------------- the estimators
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("include_input", [True, False])
 @pytest.mark.parametrize(("dtype", "atol"), [("float64", 1e-10), ("float32", 2e-3)])
 def test_outputs_are_those_of_a_run_with_these_steps(dtype, atol, include_input):

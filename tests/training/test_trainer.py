@@ -122,7 +122,7 @@ def test_every_schedule_improves(schedule):
     assert (rnn.loss_curve_ == constant.loss_curve_) == (schedule == "constant")
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 def test_lbfgs(cell):
     X, y = series()

@@ -33,7 +33,7 @@ def series(scale):
     return scale * rows[:-6, None], rows[6:]
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "params",
     [

@@ -245,6 +245,7 @@ def test_a_loss_that_overflows_from_the_start():
 # -------------------------------------------------------------------------- all or nothing
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cls", [RNNRegressor, RNNClassifier])
 def test_a_fit_that_fails_changes_nothing(cls, monkeypatch):
     target = y if cls is RNNRegressor else y > 0

@@ -89,7 +89,7 @@ class TestLast:
         np.testing.assert_array_equal(one.predict(Xs), two.predict(Xs))
         assert one.score(Xs, y, sample_weight=weights) == two.score(Xs, wild, weights)
 
-    @pytest.mark.fast_cases(2)
+    @pytest.mark.fast_cases(1)
     def test_labels(self, cell):
         Xs, values = sums(60)
         y = np.where(values > 0, "up", "down")
@@ -218,7 +218,7 @@ def test_what_needs_a_target_at_every_step():
 # -------------------------------------------------------------------------- labels per step
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("params", [{}, {"loss": "hinge"}, {"cell": "gru"}, {"dtype": "float32"}])
 def test_labels_per_step(params):
     X, y = per_step()
@@ -324,11 +324,11 @@ class TestPartialFit:
         with pytest.raises(ValueError, match="class_weight='balanced' is not supported"):
             make(RNNClassifier, class_weight="balanced").partial_fit(X, y)
 
-    @pytest.mark.fast_cases(2)
+    @pytest.mark.fast_cases(1)
     @pytest.mark.parametrize("online", ["bptt", "rtrl", "least_squares"])
     @pytest.mark.parametrize("loss", ["auto", "hinge"])
     def test_it_learns(self, online, loss):
-        X, y = per_step(1500)
+        X, y = per_step(1000)
         clf = make(
             RNNClassifier,
             online=online,
@@ -337,9 +337,9 @@ class TestPartialFit:
             learning_rate_init=0.02,
             truncation=10,
         )
-        for rows in np.split(np.arange(1200), 12):
+        for rows in np.split(np.arange(800), 8):
             clf.partial_fit(X[rows], y[rows])
-        assert clf.score(X[1200:], y[1200:]) > 0.7
+        assert clf.score(X[800:], y[800:]) > 0.7
 
 
 def shapes_of_waves(n, rng):

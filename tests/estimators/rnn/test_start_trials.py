@@ -187,6 +187,7 @@ def test_nothing_is_tried_where_nothing_can_be_chosen(options, monkeypatch):
     assert steps.init_ == "least_squares"
 
 
+@pytest.mark.slow
 def test_what_is_odd_about_sequences_does_not_stop_the_trial():
     X, y = last_marked(24, 1)
     labels = np.where(y > 0, "up", "down").astype(object)

@@ -46,6 +46,7 @@ def same(model, other):
         np.testing.assert_array_equal(array, other.params_[name])
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_an_optimizer_is_its_name_with_its_numbers(name, tmp_path):
     named = make(solver=name, learning_rate_init=0.01).fit(X, y)
