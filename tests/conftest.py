@@ -214,14 +214,16 @@ def pytest_runtest_makereport(item):
 _TRAINING = {"contracts", "estimators", "interop", "model_selection", "rnn", "saving", "training"}
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def short_starts(request):
-    """Let starts by least squares take 4 iterations, not 20, unless a module has FULL_STARTS."""
+    """Let starts by least squares take 4 iterations, not 20, unless a test wants them full."""
+    if request.path.parent.name not in _TRAINING or request.node.get_closest_marker("full_starts"):
+        yield
+        return
     from reservoir.training.starts import start
 
     with pytest.MonkeyPatch.context() as patch:
-        if request.path.parent.name in _TRAINING and not hasattr(request.module, "FULL_STARTS"):
-            patch.setitem(start.__kwdefaults__, "n_iter", 4)
+        patch.setitem(start.__kwdefaults__, "n_iter", 4)
         yield
 
 

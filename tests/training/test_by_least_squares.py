@@ -110,6 +110,7 @@ def test_the_lead_is_students_paired_t():
     assert parts.lead() == pytest.approx(whole.lead(), rel=1e-9)
 
 
+@pytest.mark.full_starts
 def test_rows_fade_from_the_comparison(global_random_seed):
     errors, again = PairedErrors(50), PairedErrors(50)
     rng = np.random.default_rng(global_random_seed)
@@ -154,6 +155,7 @@ def learner_end(model, X):
     return predict(model.network_, model.params_, X[:, None])[1][0]
 
 
+@pytest.mark.full_starts
 @pytest.mark.slow
 def test_a_jump_is_learned_at_once(global_random_seed):
     ratios = []
@@ -165,6 +167,7 @@ def test_a_jump_is_learned_at_once(global_random_seed):
     assert np.median(ratios) < 0.5
 
 
+@pytest.mark.full_starts
 @pytest.mark.slow
 def test_it_gains_where_a_system_drifts_and_loses_nothing_where_not(global_random_seed):
     X, Y = system(global_random_seed, drifts=True, noise=0.1)
@@ -173,6 +176,7 @@ def test_it_gains_where_a_system_drifts_and_loses_nothing_where_not(global_rando
     assert follow(learner_after_fit(global_random_seed).fit(X[:400], Y[:400]), X, Y) < 1.01
 
 
+@pytest.mark.full_starts
 @pytest.mark.slow
 def test_five_systems_that_drift_and_five_that_do_not():
     others = []

@@ -303,24 +303,25 @@ LEARNING = [
 ]
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.full_starts
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("online, cell, init", LEARNING)
 def test_it_learns(online, cell, init, global_random_seed):
     # a start that is fitted to the first 100 rows is a poor one for two seeds in five
     seed = global_random_seed if init == "glorot" else 0
-    X, y = series(1000, seed)
+    X, y = series(1500, seed)
     rate = 1e-4 if init == "least_squares" else 0.01
     options = {"learning_rate_init": rate, "truncation": 10, "random_state": seed}
     rnn = make(cell=cell, online=online, init=init, **options)
-    in_parts(rnn, X[:800], y[:800], list(range(100, 800, 100)))
-    share = np.mean((rnn.predict(X[800:]) - y[800:]) ** 2) / y.var()
+    in_parts(rnn, X[:1200], y[:1200], list(range(100, 1200, 100)))
+    share = np.mean((rnn.predict(X[1200:]) - y[1200:]) ** 2) / y.var()
     assert share < (0.1 if init == "least_squares" else 0.75)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["sgd", "momentum", "adagrad", "rmsprop", "nadam"])
 def test_every_solver_learns(solver, global_random_seed):
-    X, y = series(900, global_random_seed)
+    X, y = series(1500, global_random_seed)
     rnn = make(
         solver=solver, online="rtrl", random_state=global_random_seed, learning_rate_init=0.02
     ).partial_fit(X, y)

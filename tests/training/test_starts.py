@@ -15,9 +15,7 @@ from reservoir.training.least_squares._regression import choose_ridge
 from reservoir.training.least_squares._task import make_task
 from reservoir.training.starts import INPUT_SCALINGS, start
 
-pytestmark = pytest.mark.both_engines
-
-FULL_STARTS = True  # here they are what is tested
+pytestmark = [pytest.mark.both_engines, pytest.mark.full_starts]
 TAU = 0.05
 
 

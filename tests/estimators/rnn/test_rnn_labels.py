@@ -273,6 +273,7 @@ def test_class_weights_are_sample_weights(target):
         np.testing.assert_allclose(doubled.best_loss_, by_class.best_loss_, rtol=1e-2)
 
 
+@pytest.mark.full_starts
 def test_a_rare_class_counts_when_balanced(global_random_seed):
     rng = np.random.default_rng(global_random_seed)
     X = rng.normal(size=(1000, 1))
@@ -360,6 +361,7 @@ def sign_of_mean(n, rng):
     return X, (X[:, -10:].sum((1, 2)) > 0).astype(int)
 
 
+@pytest.mark.full_starts
 @pytest.mark.slow
 @pytest.mark.parametrize("task", [shapes_of_waves, early_sign, sign_of_mean])
 def test_the_start_alone_learns_labels_at_the_end(task, global_random_seed):

@@ -61,6 +61,7 @@ def test_every_name_is_a_start_of_its_own(cell, init):
     assert (rnn.best_loss_ < 0.9 * y.var()) == fitted
 
 
+@pytest.mark.full_starts
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", CELLS)
 def test_least_squares_is_no_worse_than_the_random_reservoir(cell, global_random_seed):
@@ -72,6 +73,7 @@ def test_least_squares_is_no_worse_than_the_random_reservoir(cell, global_random
     assert ls.best_loss_ <= esn.best_loss_ * (1 + 1e-6)
 
 
+@pytest.mark.full_starts
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("cls", "drawn"),
