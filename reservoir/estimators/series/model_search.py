@@ -111,11 +111,19 @@ class ModelSearch:
         """Find and fit models for the series of a panel, or for trajectories of one system."""
         if rows.are_trajectories and self.way == "series":
             raise ValueError(
-                'search="series" forecasts one series, but y contains several tables, which are '
-                'taken as trajectories of one system if panel=None. Set panel="each" or '
-                'panel="shared".'
+                "y contains several tables, which are taken as trajectories of one system if "
+                'panel=None, but models of series (search="series") forecast one series. Set '
+                'panel="each".'
             )
         if rows.are_trajectories:
+            if self.season is not None and np.max(self.season) > 1:
+                warnings.warn(
+                    f"season={self.season} has no effect: y contains several tables, which are "
+                    "taken as trajectories of one system if panel=None, and the last is "
+                    'continued. To forecast each with its season, set panel="each".',
+                    UserWarning,
+                    stacklevel=caller_level(),
+                )
             warn_of_numbers(rows.panel)
             return _told(self._dynamics(rows))
         panel = rows.panel

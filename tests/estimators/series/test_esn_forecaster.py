@@ -255,7 +255,8 @@ def test_more_steps_change_none_of_the_first(case):
 def test_forecasts_continue_from_the_last_trajectory():
     model = small().fit([ORBIT[:120], ORBIT[120:]])
     np.testing.assert_array_equal(model.forecast(9), model.forecast(9, context=ORBIT[120:]))
-    back = small().fit([ORBIT[120:], ORBIT[:120]]).forecast(3)
+    with pytest.warns(UserWarning, match=r'season=\[1, 12\] has no effect.* panel="each"'):
+        back = small(season=[1, 12]).fit([ORBIT[120:], ORBIT[:120]]).forecast(3)
     np.testing.assert_allclose(back, ORBIT[120:123], atol=1.0)
 
 

@@ -520,7 +520,7 @@ def test_panels_have_known_inputs(driven):
     [
         ({"panel": "each", "search": "dynamics"}, FRAME, "search='dynamics' fits networks to one"),
         ({"panel": "each", "search": [{"n_units": 9}]}, FRAME, r"panel='each' means that y"),
-        ({}, [PAST, PAST], 'search="series" forecasts one series.*panel="each"'),
+        ({}, [PAST, PAST], 'several tables.*forecast one series.*panel="each"'),
         ({"search": "auto"}, [PAST[:20]] * 2, 'has 20 rows.*panel="each" if y contains several'),
         ({"sequence_column": 0, "search": "dynamics"}, LONG, "sequence_column=0 means that y"),
         ({"panel": "all"}, FRAME, "panel='all'"),
