@@ -1,6 +1,8 @@
 """One fault, one class: the same bad input raises the same class wherever rows are read."""
 
+import inspect
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,9 +22,10 @@ from reservoir import (
     RNNRegressor,
     fill_gaps,
     force_train,
+    metrics,
 )
 from reservoir.dynamics import run, run_closed_loop, run_many
-from reservoir.metrics import mase, nrmse, valid_time
+from reservoir.metrics import memory_capacity, valid_time
 from reservoir.model_selection import (
     backtest,
     from_channels_first,
@@ -31,7 +34,7 @@ from reservoir.model_selection import (
 )
 from reservoir.readouts import LMS, RecursiveLeastSquares, SlidingWindow
 from reservoir.scaling import spectral_radius
-from reservoir.stability import design, lyapunov_exponents
+from reservoir.stability import certify_cycle, design, lyapunov_exponents
 from reservoir.topologies import add_jumps
 
 pd = pytest.importorskip("pandas")
@@ -78,13 +81,14 @@ FAULTS = {
     "infinite": (lambda: np.where(ODD, np.inf, ROWS), ValueError, r"(inf.* row|sequence) 7"),
     "minus infinity": (lambda: np.where(ODD, -np.inf, ROWS), ValueError, r"(inf.* row|sequence) 7"),
     "text": (lambda: np.full((120, 1), "a"), ValueError, "contains text.*'a'"),
+    "text in lists": (lambda: [["a"]] * 120, ValueError, "contains text.*'a'"),
     "dates": (lambda: DAYS.to_numpy()[:, None], TypeError, "datetimes"),
     "sparse": (lambda: sp.csr_array(ROWS), TypeError, "Sparse data.*toarray.*sparse_output"),
     "dict": (lambda: {"a": [1, 2]}, TypeError, "dict"),
     "set": (lambda: {1.0, 2.0}, TypeError, "set"),
     "None": (lambda: None, TypeError, "None"),
     "iterator": (lambda: iter(ROWS), TypeError, "iterator"),
-    "a number": (lambda: 3.0, ValueError, "3.0"),
+    "a number": (lambda: 3.0, ValueError, "3.0, but rows are expected"),
     "a NumPy number": (lambda: np.float64(3), ValueError, "3.0"),
     "True": (lambda: True, ValueError, "True"),
     "a string": (lambda: "rows", ValueError, "'rows'"),
@@ -217,21 +221,36 @@ DOORS = {
     "exog of a network": lambda rows, _: DRIVEN.forecast(3, exog=rows),
     "force_train": lambda rows, _: force_train(ESNRegressor(5, feedback=True), rows),
 }
+ARRAYS = {"y_true": ROWS, "y_pred": ROWS + 1, "low": ROWS - 1, "high": ROWS + 1, "y_train": ROWS}
 # what reads numbers without the form of a table: sums, runs and errors
 DOORS_OF_NUMBERS = {
     "y of score": lambda rows, _: NETWORK.score(ROWS, rows),
     "y of an RNN's score": lambda rows, _: TRAINED.score(ROWS, rows),
     "y of a score of whole series": lambda rows, _: WHOLE.score(WAVES, rows),
-    "y of LMS": lambda rows, _: LMS().fit(ROWS, rows),
-    "y of recursive least squares": lambda rows, _: RecursiveLeastSquares().partial_fit(ROWS, rows),
-    "X of a sliding window": lambda rows, _: SlidingWindow(50).partial_fit(rows, ROWS),
-    "y_true of nrmse": lambda rows, _: nrmse(rows, ROWS),
-    "y_pred of valid_time": lambda rows, _: valid_time(ROWS, rows),
-    "y_train of mase": lambda rows, _: mase(ROWS, ROWS, y_train=rows),
     "X of run": lambda rows, _: run(NETWORK.reservoir_, rows),
     "series of run_many": lambda rows, _: run_many(NETWORK.reservoir_, [ROWS, rows]),
     "X of exponents": lambda rows, _: lyapunov_exponents(NETWORK, rows),
+    "inputs of a cycle": lambda rows, _: certify_cycle(NETWORK.reservoir_, rows),
+    "X of a capacity": lambda rows, _: memory_capacity(NETWORK.reservoir_, X=rows),
 }
+# every readout that learns row by row, and every error of forecasts
+for cls in (LMS, RecursiveLeastSquares, SlidingWindow):
+    new = {SlidingWindow: lambda: SlidingWindow(50)}.get(cls, cls)
+    DOORS_OF_NUMBERS |= {
+        f"X of {cls.__name__}": lambda rows, _, new=new: new().fit(rows, ROWS),
+        f"y of {cls.__name__}": lambda rows, _, new=new: new().partial_fit(ROWS, rows),
+        f"X behind {cls.__name__}": lambda rows, _, new=new: new().fit(ROWS, ROWS).predict(rows),
+    }
+for name in metrics.__all__:
+    error = getattr(metrics, name)
+    known = [each for each in inspect.signature(error).parameters if each in ARRAYS]
+    if name == "pinball":
+        error = partial(error, quantile=0.5)
+    for each in known if "y_true" in known else ():
+        call = partial(error, **{other: ARRAYS[other] for other in known})
+        DOORS_OF_NUMBERS[f"{each} of {name}"] = lambda rows, _, call=call, each=each: call(
+            **{each: rows}
+        )
 DRAWN = ("leak_rate", "input_weights", "bias", "input_scaling", "topology")
 FITS = {
     ESNRegressor: (ROWS, ROWS),
@@ -260,17 +279,19 @@ DOORS_OF_PARAMETERS = {
     "input_scaling of design": lambda rows, _: design(5, (-1, 1), input_scaling=rows),
 }
 EVERY_DOOR = DOORS | DOORS_OF_NUMBERS | DOORS_OF_PARAMETERS
+TEXTS = ("text", "text in lists")
 MOVED = ("pairs", "exog of pairs", "stack_sequences", "from_channels_first")
 # exog=None is no exogenous variables; what only moves rows takes symbols, stacks take infinity
 ALLOWED = {("None", door) for door in DOORS if "exog" in door}
 ALLOWED.add(("None", "context"))
 ALLOWED |= {("None", door) for door in DOORS_OF_Y}  # scikit-learn asks for a ValueError
-ALLOWED |= {("text", door) for door in MOVED}
+ALLOWED |= {(text, door) for text in TEXTS for door in MOVED}
+ALLOWED.add(("text in lists", "y of a score of whole series"))  # its length is wrong, too
 ALLOWED |= {(sign, door) for sign in ("infinite", "minus infinity") for door in MOVED[2:]}
 ALLOWED.add(("complex column", "fit of a panel"))  # a column is a series there
 ALLOWED.add(("no columns", "from_channels_first"))
 # a column of ids needs another of values, which the tests of long tables have
-ONE_COLUMN = ("complex", "complex column", "infinite", "minus infinity", "text", "dates")
+ONE_COLUMN = ("complex", "complex column", "infinite", "minus infinity", "dates", *TEXTS)
 ALLOWED |= {(fault, "fit of a long table") for fault in ONE_COLUMN}
 # a list of series of one channel
 ALLOWED |= {("ragged", door) for door in ("whole series", "labels of whole series", "spikes")}
