@@ -5,21 +5,15 @@ import sys
 import numpy as np
 import pytest
 
-from helpers import ROOT
+from helpers import benchmark_scripts
 from reservoir import ESNRegressor
 
 pytestmark = pytest.mark.one_engine
 
-FOLDER = ROOT / "examples" / "benchmarks"
-if not FOLDER.exists():
-    pytest.skip("needs the checkout", allow_module_level=True)
-sys.path.insert(0, str(FOLDER))
-try:
+with benchmark_scripts():
     import _open_models as models
     import _open_tasks as tasks
     import as_it_comes as benchmark
-finally:
-    sys.path.remove(str(FOLDER))
 
 SLOW = ("lorenz", "roessler", "30000")  # to draw
 

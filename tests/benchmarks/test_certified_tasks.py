@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from helpers import ROOT
+from helpers import benchmark_scripts
 from reservoir import ESNRegressor
 from reservoir.datasets import lorenz
 from reservoir.dynamics import Reservoir, run
@@ -14,15 +14,9 @@ from reservoir.stability import certify, drive_range
 
 pytestmark = pytest.mark.both_engines
 
-FOLDER = ROOT / "examples" / "benchmarks"
-if not FOLDER.exists():
-    pytest.skip("needs the checkout", allow_module_level=True)
-sys.path.insert(0, str(FOLDER))
-try:
+with benchmark_scripts():
     import _certified_networks as networks
     import certified_tasks as benchmark
-finally:
-    sys.path.remove(str(FOLDER))
 
 
 @pytest.mark.slow

@@ -1,30 +1,23 @@
 """The benchmarks of chaotic systems: the accuracy of the reference solutions, and the measures."""
 
 import argparse
-import sys
 
 import numpy as np
 import pytest
 
-from helpers import ROOT
+from helpers import benchmark_scripts
 from reservoir import ESNForecaster, ESNRegressor, NVARRegressor
 from reservoir.datasets import lorenz
 from reservoir.dynamics import run_closed_loop
 
 pytestmark = pytest.mark.one_engine
 
-FOLDER = ROOT / "examples" / "benchmarks"
-if not FOLDER.exists():
-    pytest.skip("needs the checkout", allow_module_level=True)
-sys.path.insert(0, str(FOLDER))
-try:
+with benchmark_scripts():
     import _chaos_methods as methods
     import _dysts_systems as systems
     import _lorenz_truth as truth
     import chaos
     import forecasting_costs as costs
-finally:
-    sys.path.remove(str(FOLDER))
 
 
 @pytest.mark.slow

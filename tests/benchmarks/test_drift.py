@@ -1,25 +1,17 @@
 """The benchmarks of streams with drift: their tasks and their measures."""
 
-import sys
-
 import numpy as np
 import pytest
 
-from helpers import ROOT
+from helpers import benchmark_scripts
 
 pytestmark = pytest.mark.one_engine
 
-FOLDER = ROOT / "examples" / "benchmarks"
-if not FOLDER.exists():
-    pytest.skip("needs the checkout", allow_module_level=True)
-sys.path.insert(0, str(FOLDER))
-try:
+with benchmark_scripts():
     import _drift_methods as methods
     import _drift_tasks as tasks
     import drift
     import online
-finally:
-    sys.path.remove(str(FOLDER))
 
 SIZE = {"n_units": 20, "n_fit": 200, "n_rows": 150}
 

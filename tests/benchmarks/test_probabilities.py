@@ -1,21 +1,13 @@
 """The benchmark of probabilities: its ratings, and data of known probabilities."""
 
-import sys
-
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from helpers import ROOT
+from helpers import benchmark_scripts
 
-FOLDER = ROOT / "examples" / "benchmarks"
-if not FOLDER.exists():
-    pytest.skip("needs the checkout", allow_module_level=True)
-sys.path.insert(0, str(FOLDER))
-try:
+with benchmark_scripts():
     import probabilities as benchmark
-finally:
-    sys.path.remove(str(FOLDER))
 
 
 def drawn(n, n_classes=4, seed=0):

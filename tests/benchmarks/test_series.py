@@ -1,27 +1,19 @@
 """The benchmark of series with trends and seasons: its data and its measures."""
 
-import sys
-
 import numpy as np
 import pytest
 
-from helpers import ROOT
+from helpers import benchmark_scripts
 
 pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.one_engine
 
-FOLDER = ROOT / "examples" / "benchmarks"
-if not FOLDER.exists():
-    pytest.skip("needs the checkout", allow_module_level=True)
-sys.path.insert(0, str(FOLDER))
-try:
+with benchmark_scripts():
     import _intermittent as intermittent
     import _series_methods as methods
     import _series_sets as sets
     import _short_seasons as short_seasons
     import series
-finally:
-    sys.path.remove(str(FOLDER))
 
 
 def line(n_rows=60, season=4):

@@ -1,11 +1,9 @@
 """The benchmark of topologies: it varies only the topology, and compares like with like."""
 
-import sys
-
 import numpy as np
 import pytest
 
-from helpers import ROOT
+from helpers import benchmark_scripts
 from reservoir import ESNForecaster
 from reservoir.datasets import lorenz
 from reservoir.scaling import spectral_radius
@@ -13,15 +11,9 @@ from reservoir.scaling import spectral_radius
 pytest.importorskip("pandas")
 pytestmark = pytest.mark.one_engine
 
-FOLDER = ROOT / "examples" / "benchmarks"
-if not FOLDER.exists():
-    pytest.skip("needs the checkout", allow_module_level=True)
-sys.path.insert(0, str(FOLDER))
-try:
+with benchmark_scripts():
     import _topology_tasks as tasks
     import topology
-finally:
-    sys.path.remove(str(FOLDER))
 
 
 @pytest.fixture

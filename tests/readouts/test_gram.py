@@ -1,5 +1,6 @@
 """Ridge readouts from Gram matrices against stored states, the hat matrix and scikit-learn."""
 
+import copy
 import itertools
 import pickle
 
@@ -519,24 +520,32 @@ def test_gcv_with_a_large_offset(offset):
 @INTERCEPT
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("selection", ["blocked", "holdout"])
-def test_block_scores_equal_explicit_refits(fit_intercept, weighted, selection):
+@pytest.mark.parametrize("sums", [GramAccumulator, QRAccumulator])
+def test_block_scores_equal_explicit_refits(fit_intercept, weighted, selection, sums):
     H, Y = rows(90)
+    alphas = ALPHAS if sums is GramAccumulator else [1e-14, *ALPHAS[1:]]
     weights = np.random.default_rng(1).uniform(0.2, 3, 90) if weighted else np.ones(90)
     parts = np.array_split(np.arange(90), 4)  # of unequal lengths
     if selection == "holdout":
         parts = [np.arange(70, 90)]
-    blocks = [gram_of(H[p], Y[p], weights[p]) for p in parts]
-    gram = gram_of(H, Y, weights)
-    solution = ridge_path(
-        gram, ALPHAS, selection=selection, blocks=blocks, fit_intercept=fit_intercept
+    outside = np.setdiff1d(np.arange(90), np.concatenate(parts))
+    every, *blocks, rest = (
+        sums(6, 2).update(H[p], Y[p], weights[p]) for p in (np.arange(90), *parts, outside)
     )
-    expected = naive.block_scores(H, Y, ALPHAS, parts, weights=weights, fit_intercept=fit_intercept)
+    before = copy.deepcopy(every)
+    options = {"selection": selection, "blocks": blocks, "fit_intercept": fit_intercept}
+    options |= {} if sums is GramAccumulator else {"rest": rest}  # which sums can be taken from
+    solution = ridge_path(every, alphas, **options)
+    expected = naive.block_scores(H, Y, alphas, parts, weights=weights, fit_intercept=fit_intercept)
     np.testing.assert_allclose(solution.scores, expected, rtol=1e-9)
     in_units = expected / np.cov(Y.T, aweights=weights, ddof=0).diagonal()
-    assert solution.alpha == ALPHAS[int(np.argmin(in_units.sum(axis=1)))]
-    refit = gram.solve(solution.alpha, fit_intercept=fit_intercept)
+    assert solution.alpha == alphas[int(np.argmin(in_units.sum(axis=1)))]
+    refit = every.solve(solution.alpha, fit_intercept=fit_intercept)
     np.testing.assert_array_equal(solution.coef, refit.coef)
-    assert_same_gram(gram, gram_of(H, Y, weights), rtol=0)  # nothing was taken away for good
+    if sums is QRAccumulator:  # nothing was taken away for good
+        np.testing.assert_array_equal(every.R, before.R)
+        return
+    assert_same_gram(every, before, rtol=0)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-9, 1e-3, 1e3])

@@ -315,35 +315,6 @@ def test_gcv_equals_the_hat_matrix(fit_intercept, n_samples, weighted):
         np.testing.assert_allclose(scores, naive_scores, rtol=rtol)
 
 
-@INTERCEPT
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("selection", ["blocked", "holdout"])
-def test_block_scores_equal_explicit_refits(fit_intercept, weighted, selection):
-    H, Y = rows(90)
-    weights = np.random.default_rng(1).uniform(0.2, 3, 90) if weighted else np.ones(90)
-    parts = np.array_split(np.arange(90), 4)
-    if selection == "holdout":
-        parts = [np.arange(70, 90)]
-    outside = np.setdiff1d(np.arange(90), np.concatenate(parts))
-    factor = factor_of(H, Y, weights)
-    before = factor.R.copy()
-    solution = ridge_path(
-        factor,
-        ALPHAS,
-        selection=selection,
-        blocks=[factor_of(H[p], Y[p], weights[p]) for p in parts],
-        rest=factor_of(H[outside], Y[outside], weights[outside]),
-        fit_intercept=fit_intercept,
-    )
-    expected = naive.block_scores(H, Y, ALPHAS, parts, weights=weights, fit_intercept=fit_intercept)
-    np.testing.assert_allclose(solution.scores, expected, rtol=1e-9)
-    in_units = expected / np.cov(Y.T, aweights=weights, ddof=0).diagonal()
-    assert solution.alpha == ALPHAS[int(np.argmin(in_units.sum(axis=1)))]
-    refit = factor.solve(solution.alpha, fit_intercept=fit_intercept)
-    np.testing.assert_array_equal(solution.coef, refit.coef)
-    np.testing.assert_array_equal(factor.R, before)
-
-
 def test_rows_outside_the_blocks_must_be_given():
     H, Y = rows(90)
     block = factor_of(H[60:], Y[60:])

@@ -1,11 +1,12 @@
-"""Rows at irregular times under trained networks: `TimedLeakyCell`, and `time_column` beside it."""
+"""`TimedLeakyCell`, and trained networks with it. Others: estimators/esn/test_time_column.py."""
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from reservoir import ESNRegressor, RNNClassifier, RNNRegressor, load, save
+from helpers.irregular_rows import table, timed
+from reservoir import ESNRegressor, RNNClassifier, RNNRegressor
 from reservoir.dynamics import run
 from reservoir.training.bptt import Network
 from reservoir.training.cells import SimpleCell, StackedCell, TimedLeakyCell
@@ -15,23 +16,6 @@ from reservoir.training.starts import start
 pytestmark = pytest.mark.one_engine
 MADE = {"cell": "leaky", "leak_rate": 0.3, "time_column": 1, "random_state": 0}
 FAST = {"init": "esn", "max_iter": 2, **MADE}
-
-
-def timed(n=300, seed=0, begin=1e5):
-    """Return irregular times, two inputs, and a target that they lead to."""
-    rng = np.random.default_rng(seed)
-    times = begin + np.cumsum(rng.exponential(3.0, n) + 0.1)
-    u = rng.normal(size=(n, 2))
-    return times, u, u[:, 0] + np.r_[0, u[:-1, 1]]
-
-
-def table(times, u):
-    """Return the inputs with the times between them."""
-    return np.column_stack([u[:, 0], times, u[:, 1]])
-
-
-def steps_of(times, step):
-    return np.r_[1.0, np.diff(times) / step]
 
 
 def draw(cell, n_features, seed=0):
@@ -139,24 +123,6 @@ def test_starts_from_data_do_not_see_the_times():
 
 
 @pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("include_input", [True, False])
-@pytest.mark.parametrize(("dtype", "atol"), [("float64", 1e-10), ("float32", 2e-3)])
-def test_outputs_are_those_of_a_run_with_these_steps(dtype, atol, include_input):
-    times, u, y = timed()
-    rnn = RNNRegressor(20, dtype=dtype, include_input=include_input, **FAST)
-    rnn.fit(table(times[:200], u[:200]), y[:200])
-    assert rnn.time_step_ == pytest.approx(np.median(np.diff(times[:200])))
-    assert rnn.loss_curve_[-1] < rnn.loss_curve_[0]
-    states = run(rnn.reservoir_, u, dt=steps_of(times, rnn.time_step_))
-    seen = np.hstack([states, u]) if include_input else states
-    outputs = rnn.predict(table(times[200:], u[200:]))
-    expected = (seen[200:] @ rnn.params_["coef"].T + rnn.params_["intercept"])[:, 0]
-    np.testing.assert_allclose(outputs, expected, rtol=0, atol=atol)
-    found = rnn.states(table(times, u), initial_state="zeros")
-    np.testing.assert_allclose(found, states, rtol=0, atol=atol)
-
-
-@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("online", ["bptt", "least_squares"])
 def test_chunks_and_sessions_continue_over_a_gap(online):
     times, u, y = timed()
@@ -252,85 +218,6 @@ def test_an_echo_state_network_is_trained_further():
     start.set_params(time_column=None, time_step="auto")
     with pytest.raises(ValueError, match=r"has cell=TimedLeakyCell.*and time_column"):
         start.fit(u, y)
-
-
-@pytest.mark.filterwarnings("ignore:initial_state=.steady:sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("online", ["bptt", "least_squares"])
-@pytest.mark.parametrize("init", ["esn", "least_squares"])
-def test_times_stay_float64_in_a_network_of_float32(init, online, tmp_path):
-    # two sequences, the second far behind the first: what lies between them moves no bit
-    rng = np.random.default_rng(0)
-    times = np.cumsum(rng.integers(1, 9, 120) / 8)
-    u = rng.normal(size=(120, 2))
-    y = u[:, 0] + np.r_[0, u[:-1, 1]]
-    made = {**FAST, "init": init, "online": online, "dtype": "float32", "time_step": 1.0}
-    made["solver"] = "adam"
-    found = []
-    for later in (2.0**10, 2.0**28):
-        X = table(times + later, u)
-        rnn = RNNRegressor(6, include_input=True, **made)
-        rnn.fit([table(times, u)[:90], X[:90]], [y[:90], y[:90]])
-        outputs = [rnn.predict(X[90:]), rnn.predict(X[90:], initial_state="steady")]
-        rnn.partial_fit(X[90:100], y[90:100])
-        save(rnn, tmp_path / "rnn.npz")
-        session = load(tmp_path / "rnn.npz").stream()
-        outputs += [session.learn(X[100:110], y[100:110]).predict(X[110:])]
-        assert {each.dtype for each in (*outputs, *rnn.params_.values())} == {np.dtype("float32")}
-        assert rnn.state_.dtype == np.float64
-        assert rnn.state_[-1] == times[99] + later - times[0]
-        found.append(np.stack([*outputs[:2], np.resize(outputs[2], 30)]))
-    np.testing.assert_array_equal(*found)
-
-
-@pytest.mark.slow
-def test_times_improve_a_slow_observer(global_random_seed):
-    # z of Lorenz' system from x, as of echo state networks in estimators/test_timed_rows.py
-    from reservoir.datasets import lorenz
-    from reservoir.metrics import nrmse
-
-    path = lorenz(4000, random_state=0)
-    rows = np.cumsum(1 + np.random.default_rng(global_random_seed).poisson(1.5, 1500))
-    x, z, times = path[rows, 0] / 8, path[rows, 2] / 8, rows.astype(float)
-    made = {"cell": "leaky", "leak_rate": 0.2, "init": "esn", "max_iter": 3}
-    told = RNNRegressor(30, time_column=1, random_state=global_random_seed, **made)
-    untold = RNNRegressor(30, random_state=global_random_seed, **made)
-    errors = [
-        nrmse(z[1000:], model.fit(X[:1000], z[:1000]).predict(X[1000:]))
-        for model, X in ((told, np.c_[x, times]), (untold, x[:, None]))
-    ]
-    assert errors[0] < 0.8 * errors[1]
-
-
-@pytest.mark.parametrize(
-    ("params", "match"),
-    [
-        ({"leak_rate": 1.0}, "time_column=1 has no effect at leak_rate=1"),
-        (
-            {"cell": "lstm"},
-            "time_column=1 scales .*='leaky', but the cell is cell='lstm'",
-        ),
-        ({"cell": SimpleCell(5, leak_rate=0.3)}, "time_column=1 scales the leak of cell='leaky'"),
-        (
-            {"cell": TimedLeakyCell(5), "time_column": None},
-            "reads the lengths of steps, and only an estimator",
-        ),
-        ({"n_symbols": 3}, "time_column=1 cannot be combined with n_symbols=3"),
-        (
-            {"gradient_control": 0.1},
-            "gradient_control keeps the singular values of step Jacobians near 1",
-        ),
-        ({"time_column": 3}, "time_column=3 is outside X, which has 3 columns"),
-        ({"time_step": "mean"}, "time_step='mean'"),
-    ],
-)
-def test_bad_parameters_raise_and_change_nothing(params, match):
-    times, u, y = timed(50)
-    model = RNNRegressor(5, **{**FAST, **params})
-    before = set(vars(model))
-    with pytest.raises(ValueError, match=match):
-        model.fit(table(times, u), y)
-    assert set(vars(model)) == before
 
 
 def test_what_needs_equal_steps_raises():

@@ -265,16 +265,18 @@ def test_too_large_for_float32():
         ESNRegressor(20, dtype="float32").fit(X * 1e300, y)
 
 
-def test_negative_weights():
-    with pytest.raises(ValueError, match=r"[Nn]egative"):
-        ESNRegressor(20).fit(X, y, sample_weight=-np.ones(80))
-    with pytest.raises(ValueError, match=r"zero|weight 0"):
-        ESNRegressor(20).fit(X, y, sample_weight=np.zeros(80))
+@pytest.mark.parametrize("cls", [ESNRegressor, RNNRegressor])
+def test_weights_that_cannot_be(cls):
+    for value, told in (
+        (-1, "[Nn]egative"),
+        (0, "zero|weight 0"),
+        (np.nan, "sample_weight"),
+        (np.inf, "sample_weight"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            small(cls).fit(X, y, sample_weight=np.full(80, float(value)))
     with pytest.raises(ValueError, match="inconsistent"):
-        ESNRegressor(20).fit(X, y, sample_weight=np.ones(79))
-    for bad in (np.nan, np.inf):
-        with pytest.raises(ValueError, match="sample_weight"):
-            ESNRegressor(20).fit(X, y, sample_weight=np.full(80, bad))
+        small(cls).fit(X, y, sample_weight=np.ones(79))
 
 
 def test_after_fit():

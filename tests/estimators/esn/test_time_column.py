@@ -1,8 +1,9 @@
-"""Rows at irregular times under echo state estimators: `time_column` and `time_step`."""
+"""Rows at irregular times: `time_column` and `time_step` of echo state and trained networks."""
 
 import numpy as np
 import pytest
 
+from helpers.irregular_rows import steps_of, table, timed
 from reservoir import (
     ESNClassifier,
     ESNRegressor,
@@ -23,26 +24,10 @@ from reservoir.dynamics.saturation import rows_to_look_at
 from reservoir.dynamics.timed_reservoir import TimedReservoir
 from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.model_selection import stack_sequences
+from reservoir.training.cells import SimpleCell, TimedLeakyCell
 
 pytestmark = pytest.mark.one_engine
 MADE = {"leak_rate": 0.3, "random_state": 0}
-
-
-def timed(n=300, seed=0, begin=1e5):
-    """Return irregular times, two inputs, and a target that they lead to."""
-    rng = np.random.default_rng(seed)
-    times = begin + np.cumsum(rng.exponential(3.0, n) + 0.1)
-    u = rng.normal(size=(n, 2))
-    return times, u, u[:, 0] + np.r_[0, u[:-1, 1]]
-
-
-def table(times, u):
-    """Return the inputs with the times between them."""
-    return np.column_stack([u[:, 0], times, u[:, 1]])
-
-
-def steps_of(times, step):
-    return np.r_[1.0, np.diff(times) / step]
 
 
 def esn(**params):
@@ -57,24 +42,30 @@ def rnn(**params):
 EITHER = pytest.mark.parametrize("make", [esn, rnn])
 
 
+@pytest.mark.fast_cases(2)
+@EITHER
 @pytest.mark.parametrize("include_input", [True, False])
 @pytest.mark.parametrize(("dtype", "atol"), [("float64", 1e-10), ("float32", 2e-3)])
-def test_outputs_are_those_of_a_run_with_these_steps(dtype, atol, include_input):
+def test_outputs_are_those_of_a_run_with_these_steps(dtype, atol, include_input, make):
     times, u, y = timed()
-    esn = ESNRegressor(
-        40, time_column=1, dtype=dtype, include_input=include_input, alpha=1e-3, **MADE
-    )
-    esn.fit(table(times[:200], u[:200]), y[:200])
-    assert esn.time_step_ == pytest.approx(np.median(np.diff(times[:200])))
-    states = run(esn.reservoir_, u, dt=steps_of(times, esn.time_step_))
+    X, given = table(times, u), {"dtype": dtype, "alpha": 1e-3} if make is esn else {"dtype": dtype}
+    model = make(n_units=20, include_input=include_input, **given).fit(X[:200], y[:200])
+    assert model.time_step_ == pytest.approx(np.median(np.diff(times[:200])))
+    states = run(model.reservoir_, u, dt=steps_of(times, model.time_step_))
     features = np.hstack([states, u]) if include_input else states
-    outputs = esn.predict(table(times[200:], u[200:]))
-    expected = features[200:] @ esn.coef_ + esn.intercept_
-    np.testing.assert_allclose(outputs, expected, rtol=0, atol=atol)
-    transformer = ReservoirTransformer(
-        40, time_column=1, time_step=esn.time_step_, dtype=dtype, **MADE
+    coef, intercept = (
+        (model.coef_, model.intercept_)
+        if make is esn
+        else (model.params_["coef"][0], model.params_["intercept"])
     )
-    found = transformer.fit_transform(table(times, u))
+    expected = features[200:] @ coef + intercept
+    np.testing.assert_allclose(model.predict(X[200:]), expected, rtol=0, atol=atol)
+    if make is rnn:
+        assert model.loss_curve_[-1] < model.loss_curve_[0]
+        found = model.states(X, initial_state="zeros")
+    else:
+        step = {"time_column": 1, "time_step": model.time_step_}
+        found = ReservoirTransformer(20, dtype=dtype, **step, **MADE).fit_transform(X)
     np.testing.assert_allclose(found, states, rtol=0, atol=atol)
 
 
@@ -191,34 +182,44 @@ def test_labels_and_data_frames():
     np.testing.assert_allclose(np.asarray(rows), expected.predict_proba(X[200:]), atol=1e-12)
 
 
-@pytest.mark.parametrize("include_input", [False, True])
-def test_times_stay_float64_in_a_network_of_float32(include_input, tmp_path):
+ONLINE = {"solver": "adam", "include_input": True}
+
+
+@pytest.mark.filterwarnings("ignore:initial_state=.steady:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.fast_cases(3)
+@pytest.mark.parametrize(("make", "given"), [
+    *((esn, {"include_input": include, "alpha": 1e-2}) for include in (False, True)),
+    *((rnn, {"init": init, "online": online, **ONLINE})
+      for init in ("esn", "least_squares") for online in ("bptt", "least_squares")),
+])  # fmt: skip
+def test_times_stay_float64_in_a_network_of_float32(make, given, tmp_path):
     # two sequences, the second far behind the first: what lies between them moves no bit
     rng = np.random.default_rng(0)
     times = np.cumsum(rng.integers(1, 9, 120) / 8)
     u = rng.normal(size=(120, 2))
     y = u[:, 0] + np.r_[0, u[:-1, 1]]
-    made = {"time_column": 1, "time_step": 1.0, "dtype": "float32", **MADE}
+    made = {"n_units": 6, "time_step": 1.0, "dtype": "float32", **given}
+    transformer = ReservoirTransformer(6, time_column=1, time_step=1.0, dtype="float32", **MADE)
     found = []
     for later in (2.0**10, 2.0**28):
         X = table(times + later, u)
-        esn = ESNRegressor(10, include_input=include_input, alpha=1e-2, **made)
-        esn.fit([table(times, u)[:90], X[:90]], [y[:90], y[:90]])
-        outputs = [esn.predict(X[90:]), esn.predict(X[90:], initial_state="steady")]
-        esn.partial_fit(X[90:100], y[90:100])
-        save(esn, tmp_path / "esn.npz")
-        session = load(tmp_path / "esn.npz").stream()
+        pair = [table(times, u)[:90], X[:90]]
+        model = make(**made).fit(pair, [y[:90], y[:90]])
+        outputs = [model.predict(X[90:]), model.predict(X[90:], initial_state="steady")]
+        model.partial_fit(X[90:100], y[90:100])
+        save(model, tmp_path / "model.npz")
+        session = load(tmp_path / "model.npz").stream()
         outputs += [session.learn(X[100:110], y[100:110]).predict(X[110:])]
-        transformer = ReservoirTransformer(10, **made).fit([table(times, u)[:90], X[:90]])
-        states = [*transformer.transform([X[90:], X[95:]]), esn.states(X[110:])]
-        assert {each.dtype for each in (*outputs, *states, esn.coef_)} == {np.dtype("float32")}
-        assert esn.state_.dtype == transformer.state_.dtype == np.float64
-        assert esn.state_[-1] == times[99] + later - times[0]
-        found.append(np.concatenate([*outputs, *map(np.ravel, states)]))
+        outputs += [*transformer.fit(pair).transform([X[90:], X[95:]]), model.states(X[110:])]
+        weights = [model.coef_] if make is esn else model.params_.values()
+        assert {each.dtype for each in (*outputs, *weights)} == {np.dtype("float32")}
+        assert model.state_.dtype == transformer.state_.dtype == np.float64
+        assert model.state_[-1] == times[99] + later - times[0]
+        found.append(np.concatenate([np.ravel(each) for each in outputs]))
     np.testing.assert_array_equal(*found)
     huge = table(times, np.where(np.arange(120)[:, None] == 7, 1e39, u))
     with pytest.raises(ValueError, match=r"infinity .* in row 7, as float32"):
-        esn.fit(huge, y)
+        model.fit(huge, y)
 
 
 @pytest.mark.parametrize(("topology", "radius"), [("random_sparse", 0.7), ("ring", 0.95)])
@@ -248,24 +249,22 @@ def test_a_certificate_covers_the_gaps_of_training(topology, radius):
 
 
 @pytest.mark.slow
-def test_times_improve_a_slow_observer():
+@EITHER
+def test_times_improve_a_slow_observer(make, global_random_seed):
     # z of Lorenz' system from x; ten seeds and other models: examples/benchmarks/irregular_times.py
     from reservoir.datasets import lorenz
     from reservoir.metrics import nrmse
 
-    wins = []
-    path = lorenz(8000, random_state=0)
-    for seed in range(3):
-        rows = np.cumsum(1 + np.random.default_rng(seed).poisson(1.5, 3000))
-        x, z, times = path[rows, 0] / 8, path[rows, 2] / 8, rows.astype(float)
-        told = ESNRegressor(60, leak_rate=0.2, time_column=1, random_state=seed)
-        untold = ESNRegressor(60, leak_rate=0.2, random_state=seed)
-        errors = [
-            nrmse(z[2000:], model.fit(X[:2000], z[:2000]).predict(X[2000:]))
-            for model, X in ((told, np.c_[x, times]), (untold, x[:, None]))
-        ]
-        wins.append(errors[0] < 0.8 * errors[1])
-    assert all(wins)
+    path = lorenz(4000, random_state=0)
+    rows = np.cumsum(1 + np.random.default_rng(global_random_seed).poisson(1.5, 1500))
+    x, z, times = path[rows, 0] / 8, path[rows, 2] / 8, rows.astype(float)
+    given = {"n_units": 60} if make is esn else {"n_units": 30, "max_iter": 3}
+    given |= {"leak_rate": 0.2, "random_state": global_random_seed}
+    errors = [
+        nrmse(z[1000:], make(time_column=column, **given).fit(X[:1000], z[:1000]).predict(X[1000:]))
+        for column, X in ((1, np.c_[x, times]), (None, x[:, None]))
+    ]
+    assert errors[0] < 0.8 * errors[1]
 
 
 @pytest.mark.parametrize("kind", ["estimator", "session", "states"])
@@ -326,21 +325,33 @@ def test_the_column_that_overflows_is_the_users():
         ESNRegressor(10, time_column=1, **MADE).fit(table(times, u * [1, 1e200]), y)
 
 
-@pytest.mark.parametrize(
-    ("params", "match"),
-    [
-        ({"leak_rate": 1.0}, "time_column=1 has no effect at leak_rate=1"),
-        ({"feedback": True}, "time_column=1 cannot be combined with feedback=True"),
-        ({"washout": "measured"}, 'time_column=1 cannot be combined with washout="measured"'),
-        ({"time_column": 3}, "time_column=3 is outside X, which has 3 columns"),
-        ({"time_column": "day"}, "time_column='day' is a name, but X has no column names"),
-        ({"time_step": 0.0}, r"time_step=0\.0 must be finite and in \(0, inf\)"),
-        ({"time_step": "mean"}, "time_step='mean'"),
-    ],
-)
-def test_bad_parameters_raise_and_change_nothing(params, match):
+OF_EITHER = [
+    ({"leak_rate": 1.0}, "time_column=1 has no effect at leak_rate=1"),
+    ({"time_column": 3}, "time_column=3 is outside X, which has 3 columns"),
+    ({"time_column": "day"}, "time_column='day' is a name, but X has no column names"),
+    ({"time_step": 0.0}, r"time_step=0\.0 must be finite and in \(0, inf\)"),
+    ({"time_step": "mean"}, "time_step='mean'"),
+]
+OF_ESN = [
+    ({"feedback": True}, "time_column=1 cannot be combined with feedback=True"),
+    ({"washout": "measured"}, 'time_column=1 cannot be combined with washout="measured"'),
+]
+SCALED, OTHER = SimpleCell(10, leak_rate=0.3), {"cell": TimedLeakyCell(10), "time_column": None}
+OF_RNN = [
+    ({"cell": "lstm"}, "time_column=1 scales .*='leaky', but the cell is cell='lstm'"),
+    ({"cell": SCALED}, "time_column=1 scales the leak of cell='leaky'"),
+    (OTHER, "reads the lengths of steps, and only an estimator"),
+    ({"n_symbols": 3}, "time_column=1 cannot be combined with n_symbols=3"),
+    ({"gradient_control": 0.1}, "gradient_control keeps the singular values of step Jacobians ne"),
+]
+
+
+@pytest.mark.parametrize(("make", "params", "match"), [
+    *((esn, *case) for case in OF_EITHER + OF_ESN), *((rnn, *case) for case in OF_EITHER + OF_RNN)
+])  # fmt: skip
+def test_bad_parameters_raise_and_change_nothing(make, params, match):
     times, u, y = timed(50)
-    model = ESNRegressor(10, **{"time_column": 1, **MADE, **params})
+    model = make(**params)
     before = set(vars(model))
     with pytest.raises(ValueError, match=match):
         model.fit(table(times, u), y)
