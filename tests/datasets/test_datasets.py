@@ -340,10 +340,9 @@ def test_lyapunov_time_of_lorenz():
 @pytest.mark.parametrize("order", [1, 2, 5, 10, 15, 20, 30, 40])
 def test_narma_satisfies_its_equation(order):
     X, y = datasets.narma(400, order=order, random_state=1)
-    alpha, beta, gamma, delta = {
-        20: (0.3, 0.05, 1.5, 0.01),
-        30: (0.2, 0.04, 1.5, 0.001),
-    }.get(order, (0.3, min(0.05, 0.5 / order), 1.5, 0.1))
+    alpha, beta, gamma, delta = {20: (0.3, 0.05, 1.5, 0.01), 30: (0.2, 0.04, 1.5, 0.001)}.get(
+        order, (0.3, min(0.05, 0.5 / order), 1.5, 0.1)
+    )
     u = X[:, 0]
     assert 0.0 <= u.min() < u.max() <= 0.5
     for t in range(order, 400):  # y[t] is y(t+1)

@@ -18,11 +18,7 @@ EXACT = {
     ("numba", "orthogonal", 3),
     ("numpy", "random_sparse", 1),
 }
-OTHERS = {
-    ("numba", "random_sparse", 33),
-    ("numpy", "random_sparse", 3),
-    ("numpy", "orthogonal", 1),
-}
+OTHERS = {("numba", "random_sparse", 33), ("numpy", "random_sparse", 3), ("numpy", "orthogonal", 1)}
 
 
 def sequences(n_inputs, n_sequences=13, longest=40):

@@ -22,14 +22,7 @@ from helpers.numpy_loops import NUMPY
 from reservoir import _kernels
 from reservoir._kernels import _calls, _networks
 from reservoir.activations import ACTIVATIONS
-from reservoir.dynamics import (
-    Pooling,
-    Reservoir,
-    pool_many,
-    run,
-    run_closed_loop,
-    run_many,
-)
+from reservoir.dynamics import Pooling, Reservoir, pool_many, run, run_closed_loop, run_many
 from reservoir.dynamics.closed_loop import LoopRun
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.past_inputs import PastInputs

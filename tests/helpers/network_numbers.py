@@ -9,10 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reservoir import (
-    load,
-    save,
-)
+from reservoir import load, save
 from reservoir.datasets import lorenz, mackey_glass
 from reservoir.dynamics import engines as of_reservoirs
 from reservoir.estimators.esn.readout_model import ReadoutModel

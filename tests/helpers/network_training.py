@@ -12,10 +12,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from helpers.network_numbers import COMPILED, GATED, classes_of, flows, numbers_of, reread, series
-from reservoir import (
-    ESNClassifier,
-    ESNRegressor,
-)
+from reservoir import ESNClassifier, ESNRegressor
 from reservoir.datasets import adding, lorenz, temporal_order
 from reservoir.model_selection import make_forecast_pairs, stack_sequences
 from reservoir.training import cells

@@ -27,12 +27,7 @@ from helpers.network_numbers import (
     session_of,
     unpickled,
 )
-from reservoir import (
-    ESNClassifier,
-    ESNRegressor,
-    NVARRegressor,
-    RNNRegressor,
-)
+from reservoir import ESNClassifier, ESNRegressor, NVARRegressor, RNNRegressor
 from reservoir.datasets import narma
 from reservoir.training.omega import Omega
 from reservoir.training.online import LEARNERS

@@ -164,8 +164,7 @@ def test_partitions_that_do_not_match_raise(message, spoil):
 
 
 @pytest.mark.parametrize(
-    "params",
-    [{"washout": "measured"}, {"bias": "stable"}, {"bidirectional": True}, {"noise": 0.1}],
+    "params", [{"washout": "measured"}, {"bias": "stable"}, {"bidirectional": True}, {"noise": 0.1}]
 )
 def test_parameters_that_need_all_rows_raise(params):
     with pytest.raises(ValueError, match=next(iter(params))):

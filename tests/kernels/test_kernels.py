@@ -931,10 +931,7 @@ def test_kernels_reject_arguments_that_they_would_misread():
     from reservoir._kernels import _time_loops
 
     W = network(9)._packed
-    for z, x in (
-        (np.zeros(16), np.zeros(16, np.float32)),
-        (np.zeros(16), np.zeros(32)[::2]),
-    ):
+    for z, x in ((np.zeros(16), np.zeros(16, np.float32)), (np.zeros(16), np.zeros(32)[::2])):
         with pytest.raises(NumbaError, match=r"among arrays of (32|64) bits in C order"):
             _time_loops.multiply(z, W, x)
 

@@ -12,13 +12,7 @@ from sklearn.model_selection import cross_val_score
 
 from reservoir import datasets
 from reservoir.dynamics import Reservoir, run
-from reservoir.metrics import (
-    generalization_rank,
-    kernel_rank,
-    memory_capacity,
-    nrmse,
-    valid_time,
-)
+from reservoir.metrics import generalization_rank, kernel_rank, memory_capacity, nrmse, valid_time
 from reservoir.scaling import scale_to_spectral_radius
 from reservoir.topologies import random_sparse, ring
 

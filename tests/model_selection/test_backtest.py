@@ -14,13 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import reservoir
-from reservoir import (
-    ESNForecaster,
-    ESNRegressor,
-    NVARRegressor,
-    ReservoirTransformer,
-    RNNRegressor,
-)
+from reservoir import ESNForecaster, ESNRegressor, NVARRegressor, ReservoirTransformer, RNNRegressor
 from reservoir.datasets import load_el_nino, lorenz
 from reservoir.metrics import mase, pinball, rmsse, smape
 from reservoir.model_selection import backtest
@@ -451,23 +445,14 @@ FLAT = pd.Series(np.tile(np.arange(12.0), 8), MONTHS)
         ),
         (lambda: backtest(Drift(), SALES, horizon=6, window=90), "window=90 needs at l"),
         (lambda: backtest(Drift(), SALES, horizon=6, window=9), "window=9 is too small"),
-        (
-            lambda: backtest(Ridge(), SALES, horizon=6, n_lags=70),
-            "n_lags=70 needs at least 71",
-        ),
+        (lambda: backtest(Ridge(), SALES, horizon=6, n_lags=70), "n_lags=70 needs at least 71"),
         (lambda: backtest(Drift(), SALES, horizon=0), "horizon=0 must be at least 1"),
         (lambda: backtest(Drift(), SALES, horizon=6, metrics="mas"), "mean 'mase'"),
         (lambda: backtest(Drift(), SALES, horizon=6, metrics=[]), "metrics is empty"),
-        (
-            lambda: backtest(Drift(), SALES, horizon=6, metrics=["mae"] * 2),
-            "'mae' twice",
-        ),
+        (lambda: backtest(Drift(), SALES, horizon=6, metrics=["mae"] * 2), "'mae' twice"),
         (lambda: backtest(Drift(), SALES, horizon=6, metrics="pinball"), "needs intervals"),
         (lambda: backtest(Drift(), SALES, horizon=6, coverage=90), "coverage=90 must"),
-        (
-            lambda: backtest(Drift(), SALES, horizon=6, coverage=[]),
-            "at least one number",
-        ),
+        (lambda: backtest(Drift(), SALES, horizon=6, coverage=[]), "at least one number"),
         (lambda: backtest(Drift(), FLAT, horizon=6), "no scale in .* origin 2005-06-01"),
         (lambda: backtest(Ridge(), SALES, horizon=6), "Ridge has no method forecast. Set n_lags"),
         (lambda: backtest(Drift(), SALES, horizon=6, n_lags=2), "n_lags=2 is for regr"),
@@ -475,10 +460,7 @@ FLAT = pd.Series(np.tile(np.arange(12.0), 8), MONTHS)
             lambda: backtest(ESNRegressor(), SALES, horizon=6, n_lags=2),
             "n_lags=2 is for regressors without memory",
         ),
-        (
-            lambda: backtest(ESNRegressor(feedback=True), SALES, horizon=6),
-            "feedback=True",
-        ),
+        (lambda: backtest(ESNRegressor(feedback=True), SALES, horizon=6), "feedback=True"),
         (
             lambda: backtest(Ridge(), SALES, horizon=6, n_lags=2, coverage=0.9),
             "coverage=0.9 needs a model",
@@ -499,10 +481,7 @@ FLAT = pd.Series(np.tile(np.arange(12.0), 8), MONTHS)
             lambda: backtest(Dated(), SALES, horizon=6),
             "has the date 2005-01-01 in step 1, but y has 2005-07-01",
         ),
-        (
-            lambda: backtest(Drift(), SALES, horizon=6, exog=PRICE[1:]),
-            "exog has 95 rows",
-        ),
+        (lambda: backtest(Drift(), SALES, horizon=6, exog=PRICE[1:]), "exog has 95 rows"),
         (
             lambda: backtest(Drift(), SALES, horizon=6, exog=PRICE.set_axis(MONTHS + MONTHS.freq)),
             "exog is 2000-02-01 in row 0, but the index of y is 2000-01-01",

@@ -27,12 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from reservoir.model_selection import (
-    ContextSplit,
-    PerStep,
-    stack_sequences,
-    washout_scorer,
-)
+from reservoir.model_selection import ContextSplit, PerStep, stack_sequences, washout_scorer
 
 
 def moving_sum(X, length):
@@ -188,14 +183,8 @@ def containers():
         "list": (FromZeros(), Xs, ys),
         "object array": (FromZeros(), packed[0], packed[1]),
         "id column": (FromZeros(sequence_column=0), table[0], table[1]),
-        "pipeline": (
-            make_pipeline(MinMaxScaler((0, 3)), FromZeros(sequence_column=0)),
-            *table[:2],
-        ),
-        "target transform": (
-            TransformedTargetRegressor(FromZeros(sequence_column=0)),
-            *table[:2],
-        ),
+        "pipeline": (make_pipeline(MinMaxScaler((0, 3)), FromZeros(sequence_column=0)), *table[:2]),
+        "target transform": (TransformedTargetRegressor(FromZeros(sequence_column=0)), *table[:2]),
     }
 
 

@@ -20,10 +20,7 @@ pd = pytest.importorskip("pandas")
 sparse = pytest.importorskip("scipy.sparse")
 
 PAGE = {pages.name_of(page): page for page in pages.pages(".md")}.get("docs/guide/data.md")
-pytestmark = [
-    pytest.mark.one_engine,
-    pytest.mark.skipif(PAGE is None, reason="needs the checkout"),
-]
+pytestmark = [pytest.mark.one_engine, pytest.mark.skipif(PAGE is None, reason="needs the checkout")]
 COLUMNS = ("array", "pandas", "list", "ids", "polars")
 
 
@@ -231,7 +228,7 @@ DATA = {
         "list": lambda: {"y": [pd.concat({"a": on(MONTHS)})] * 2},
     },
     "`times in its first level`": {
-        "pandas": lambda: {"y": pd.concat({"a": on(MONTHS), "b": on(MONTHS)}).swaplevel()},
+        "pandas": lambda: {"y": pd.concat({"a": on(MONTHS), "b": on(MONTHS)}).swaplevel()}
     },
     "`does not match`": {
         "pandas": lambda: {"y": on(MONTHS)[4:], "exog": on(MONTHS)},

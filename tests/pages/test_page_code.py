@@ -229,17 +229,7 @@ def test_blocks_and_marks_are_found(tmp_path):
 
 # --- commands -------------------------------------------------------------------------------------
 
-_PROGRAMS = {
-    "pip",
-    "python",
-    "pre-commit",
-    "ruff",
-    "mypy",
-    "lint-imports",
-    "nox",
-    "git",
-    "cd",
-}
+_PROGRAMS = {"pip", "python", "pre-commit", "ruff", "mypy", "lint-imports", "nox", "git", "cd"}
 
 
 def commands_of(page):

@@ -22,9 +22,7 @@ from reservoir.readouts.relevance import left_out_by_folds
 
 KINDS = pytest.mark.parametrize("kind", [GramAccumulator, QRAccumulator])
 SEEDS = pytest.mark.parametrize(
-    "seeds",
-    [range(12), pytest.param(range(12, 200), marks=pytest.mark.slow)],
-    ids=["few", "many"],
+    "seeds", [range(12), pytest.param(range(12, 200), marks=pytest.mark.slow)], ids=["few", "many"]
 )
 
 

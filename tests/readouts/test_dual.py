@@ -32,12 +32,7 @@ def refitted(H, Y, alpha, w):
     for i in range(n):
         rest = np.arange(n) != i
         root = np.sqrt(w[rest])[:, None]
-        A = np.block(
-            [
-                [root, root * Z[rest]],
-                [np.zeros((d, 1)), np.sqrt(alpha) * np.eye(d)],
-            ]
-        )
+        A = np.block([[root, root * Z[rest]], [np.zeros((d, 1)), np.sqrt(alpha) * np.eye(d)]])
         b = np.vstack([root * Y[rest], np.zeros((d, Y.shape[1]))])
         solution = np.linalg.lstsq(A, b, rcond=None)[0]
         found[i] = solution[0] + Z[i] @ solution[1:]

@@ -414,10 +414,7 @@ def test_after_a_drift_forgetting_finds_the_new_system(global_random_seed):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        (
-            {"readout": Ridge()},
-            r"forgetting=0.9 is a par.* which readout=Ridge\(\).*readout=None",
-        ),
+        ({"readout": Ridge()}, r"forgetting=0.9 is a par.* which readout=Ridge\(\).*readout=None"),
         (
             {"alpha": [1.0, 2.0], "alpha_selection": "blocked"},
             r"alpha_selection='blocked'.*forgetting=0.9.*\"auto\" or \"reml\", a number",

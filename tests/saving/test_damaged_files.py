@@ -21,15 +21,7 @@ import pytest
 import scipy.sparse as sp
 
 from helpers import ROOT
-from helpers.damaged_files import (
-    FREE,
-    array_mutants,
-    header_mutants,
-    judge,
-    parts_of,
-    put,
-    write,
-)
+from helpers.damaged_files import FREE, array_mutants, header_mutants, judge, parts_of, put, write
 from reservoir import (
     ESNClassifier,
     ESNForecaster,

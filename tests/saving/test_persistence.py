@@ -343,10 +343,7 @@ def begun(model):
 
 @pytest.mark.parametrize(
     "make",
-    [
-        lambda: begun(regressor()),
-        lambda: begun(regressor(readout=SlidingWindow(40))),
-    ],
+    [lambda: begun(regressor()), lambda: begun(regressor(readout=SlidingWindow(40)))],
     ids=["ridge", "window"],
 )
 def test_a_session_mapped_from_a_file_learns(make, tmp_path):

@@ -39,9 +39,7 @@ ODD = np.append(np.random.default_rng(0).poisson(0.3, 60), 90.0)
 SPIKES = np.zeros((4, 110))
 SPIKES[:, [2, 19, 31, 36, 53, 60, 82, 91, 107]] = Y[:9]
 SERIES = mackey_glass(200, random_state=0)
-IN_EARLIER_FILES = {
-    "reservoir.loops.loop_design.NetworkPlan",
-}
+IN_EARLIER_FILES = {"reservoir.loops.loop_design.NetworkPlan"}
 OF_CELLS = stacked(bidirectional("gru"), FeedforwardCell(2), DeepTransitionCell(5, (2,)))
 
 esn = partial(reservoir.ESNRegressor, 10, random_state=0)

@@ -44,13 +44,7 @@ def data_of(values, seasons=(12.0,)):
 
 def learn_all(series, n_steps=None):
     return learn_shared(
-        series,
-        n_networks=1,
-        n_steps=n_steps,
-        widths=1.0,
-        seed=0,
-        n_jobs=None,
-        report=not_reported,
+        series, n_networks=1, n_steps=n_steps, widths=1.0, seed=0, n_jobs=None, report=not_reported
     )
 
 

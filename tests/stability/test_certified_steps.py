@@ -12,13 +12,7 @@ from reservoir import ESNRegressor, load, save
 from reservoir.activations import ACTIVATIONS
 from reservoir.building import Recipe, build_reservoir
 from reservoir.dynamics import Reservoir, run, run_many
-from reservoir.stability import (
-    Certificate,
-    certified_bias,
-    certify,
-    certify_cycle,
-    drive_range,
-)
+from reservoir.stability import Certificate, certified_bias, certify, certify_cycle, drive_range
 
 pytestmark = pytest.mark.one_engine
 

@@ -13,13 +13,7 @@ from helpers.certificate_fuzz import differences, fuzz_steps
 from reservoir import ESNRegressor
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir
-from reservoir.stability import (
-    certify,
-    certify_cycle,
-    certify_loop,
-    drive_range,
-    stable_bias,
-)
+from reservoir.stability import certify, certify_cycle, certify_loop, drive_range, stable_bias
 from reservoir.stability.proofs import _certificate, _forgetting_time
 
 pytestmark = pytest.mark.one_engine

@@ -10,12 +10,7 @@ from helpers import quadratic_fuzz
 from reservoir.building import build_reservoir
 from reservoir.stability import certify, drive_range
 from reservoir.stability.proofs import _quadratic_form
-from reservoir.stability.proofs._lyapunov import (
-    _riccati,
-    contraction,
-    least_rate,
-    split_scaling,
-)
+from reservoir.stability.proofs._lyapunov import _riccati, contraction, least_rate, split_scaling
 from reservoir.stability.proofs._quadratic_form import Step, is_proved
 from reservoir.stability.proofs._unit_scalings import balanced
 

@@ -28,13 +28,7 @@ from reservoir.training.bptt import (
     make_batch,
     predict,
 )
-from reservoir.training.cells import (
-    GRUCell,
-    LSTMCell,
-    SimpleCell,
-    curvature,
-    slope,
-)
+from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell, curvature, slope
 from reservoir.training.losses import LOSSES, OUTPUTS, loss_and_slope, resolve_loss
 from reservoir.training.rtrl import rtrl_gradient, rtrl_start
 

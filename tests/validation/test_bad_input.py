@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from reservoir import (
-    ESNClassifier,
-    ESNRegressor,
-    ReservoirTransformer,
-    RNNClassifier,
-    RNNRegressor,
-)
+from reservoir import ESNClassifier, ESNRegressor, ReservoirTransformer, RNNClassifier, RNNRegressor
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir
 

@@ -26,11 +26,7 @@ from reservoir import (
     stability,
 )
 from reservoir.building import build_reservoir
-from reservoir.model_selection import (
-    ClosedLoopSearchCV,
-    PerStep,
-    make_forecast_pairs,
-)
+from reservoir.model_selection import ClosedLoopSearchCV, PerStep, make_forecast_pairs
 from reservoir.plotting import spectrum
 from reservoir.training.cells import GRUCell
 from reservoir.training.optimizers import adam

@@ -10,13 +10,7 @@ from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from reservoir import (
-    ESNClassifier,
-    ESNRegressor,
-    RNNRegressor,
-    force_train,
-    forecast,
-)
+from reservoir import ESNClassifier, ESNRegressor, RNNRegressor, force_train, forecast
 from reservoir.dynamics import both_directions, run
 from reservoir.model_selection import ClosedLoopSearchCV, backtest, make_forecast_pairs
 from reservoir.stability import certify_loop

@@ -371,11 +371,7 @@ def test_without_a_clip_nothing_is_held(course):
         ({"n_context": 0}, ValueError, "n_context"),
         ({"weights": "equal"}, ValueError, "weights='equal'"),
         ({"exog": np.zeros(499)}, ValueError, "exog has 499 rows.*500"),
-        (
-            {"exog": np.r_[np.nan, np.zeros(499)]},
-            ValueError,
-            "exog contains NaN in column 0",
-        ),
+        ({"exog": np.r_[np.nan, np.zeros(499)]}, ValueError, "exog contains NaN in column 0"),
         ({"y": np.full(500, np.nan)}, ValueError, "longest has 0"),
         ({"y": np.r_[np.nan, np.inf, np.zeros(498)]}, ValueError, "infinity .* first in row 1"),
     ],

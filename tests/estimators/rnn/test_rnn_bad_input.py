@@ -37,11 +37,7 @@ PARAMETERS = [
     ({"loss": "rmse"}, ValueError, "loss='rmse' is not known"),
     ({"init": "xavier"}, ValueError, "Known: 'auto', 'esn', 'glorot', 'he'"),
     ({"solver": "adma"}, ValueError, "Did you mean 'adam'"),
-    (
-        {"solver": None},
-        ValueError,
-        "Known: 'adadelta', 'adagrad', 'adam', 'auto', 'hessian_free'",
-    ),
+    ({"solver": None}, ValueError, "Known: 'adadelta', 'adagrad', 'adam', 'auto', 'hessian_free'"),
     ({"learning_rate_init": 0.0}, ValueError, "learning_rate_init=0.0 must be finite and in (0"),
     ({"learning_rate": "adaptive"}, ValueError, "Known: 'constant', 'cosine', 'exponential'"),
     ({"max_iter": -1}, ValueError, "max_iter=-1 must be at least 0"),

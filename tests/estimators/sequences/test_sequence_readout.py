@@ -12,10 +12,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import (
-    check_class_weight_classifiers,
-    parametrize_with_checks,
-)
+from sklearn.utils.estimator_checks import check_class_weight_classifiers, parametrize_with_checks
 
 from reservoir import ESNSequenceClassifier, ESNSequenceRegressor, RNNClassifier
 from reservoir.model_selection import channel_importance, stack_sequences

@@ -7,12 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from reservoir import (
-    ESNClassifier,
-    ESNSequenceClassifier,
-    ESNSequenceRegressor,
-    ReservoirFeatures,
-)
+from reservoir import ESNClassifier, ESNSequenceClassifier, ESNSequenceRegressor, ReservoirFeatures
 from reservoir.model_selection import channel_importance
 from reservoir.readouts.temperature import probabilities
 
