@@ -175,11 +175,15 @@ def forget(model):
 
 SERIES = np.sin(np.arange(40.0))
 LATER = {
-    "readout": (learn(ESNRegressor(**SMALL)), "leak_rate", learn),
-    "trained": (learn(RNNRegressor(**TRAINED)), "clip_norm", learn),
-    "session": (learn(ESNRegressor(**SMALL)), "n_lags", lambda m: m.stream().learn(X[:1], [0.5])),
+    "readout": (lambda: learn(ESNRegressor(**SMALL)), "leak_rate", learn),
+    "trained": (lambda: learn(RNNRegressor(**TRAINED)), "clip_norm", learn),
+    "session": (
+        lambda: learn(ESNRegressor(**SMALL)),
+        "n_lags",
+        lambda model: model.stream().learn(X[:1], [0.5]),
+    ),
     "series": (
-        ESNForecaster(search="series", horizon=1, n_networks=1, random_state=0).fit(SERIES),
+        lambda: ESNForecaster(search="series", horizon=1, n_networks=1).fit(SERIES),
         "season",
         lambda model: model.update(np.sin(np.arange(40.0, 43.0))),
     ),
@@ -190,8 +194,9 @@ LATER = {
 @pytest.mark.parametrize("earlier", [False, True])
 @pytest.mark.parametrize("name", LATER)
 def test_files_keep_what_is_fixed(name, earlier, tmp_path):
-    model, parameter, use = LATER[name]
-    model, value = copy.copy(model), getattr(model, parameter)
+    make, parameter, use = LATER[name]
+    model = make()
+    value = getattr(model, parameter)
     if earlier:
         forget(model)
     save(model, tmp_path / "model.npz")

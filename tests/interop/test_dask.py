@@ -12,7 +12,6 @@ from reservoir.interop import _dask
 
 dask = pytest.importorskip("dask")
 pd = pytest.importorskip("pandas")
-da = pytest.importorskip("dask.array")
 
 pytestmark = pytest.mark.one_engine
 rng = np.random.default_rng(0)
@@ -24,11 +23,18 @@ LABELS = pd.Series(np.array(["low", "mid", "high"])[np.digitize(Y, [-0.5, 0.5])]
 CHUNKS = (400, 30, 70, 500, 500)
 
 
+@pytest.fixture
+def da():
+    return pytest.importorskip("dask.array")  # not when tests are collected: it takes .2 s
+
+
 def esn(kind=ESNRegressor, **params):
     return kind(15, **{"random_state": 0, "spectral_radius": 0.5, "leak_rate": 1.0, **params})
 
 
 def arrays(X=X, Y=Y, chunks=CHUNKS):
+    import dask.array as da
+
     tail = (X.shape[1],)
     return da.from_array(X, chunks=(chunks, tail)), da.from_array(Y, chunks=(chunks, *Y.shape[1:]))
 
@@ -62,7 +68,7 @@ SAME = {
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("kind", SAME)
-def test_arrays_give_one_fit_and_its_predictions(kind):
+def test_arrays_give_one_fit_and_its_predictions(kind, da):
     """Chunks shorter than the overlap too; predictions are computed later, chunked like X."""
     make, y = SAME[kind]
     one, model = make().fit(X, y), make()
@@ -89,14 +95,14 @@ def test_a_fit_again_has_the_same_bits_and_one_in_memory_no_seam():
     assert not hasattr(model.fit(np.asarray(x), np.asarray(y)), "seam_")
 
 
-def test_weights_are_chunked_like_the_rows():
+def test_weights_are_chunked_like_the_rows(da):
     weights = rng.uniform(size=N)
     x, y = arrays()
     model = esn(alpha=1.0).fit(x, y, da.from_array(weights, chunks=(CHUNKS,)))
     close(model.coef_, esn(alpha=1.0).fit(X, Y, weights).coef_)
 
 
-def test_ids_may_cross_chunks_but_not_return():
+def test_ids_may_cross_chunks_but_not_return(da):
     """Sequences end where the id changes, in whatever chunk; one that returns raises."""
     table = np.column_stack([np.repeat([4.0, 2.0, 9.0], 500), X])
     x, y = arrays(table)

@@ -24,7 +24,7 @@ from reservoir.stability.proofs import _certify
 pytestmark = pytest.mark.one_engine
 
 RNG = np.random.default_rng(0)
-ORBIT = lorenz(100, dt=0.05, random_state=0)
+ORBIT = lorenz(100, dt=0.05, washout=100, random_state=0)
 SERIES = RNG.normal(size=(40, 2))
 SERIES[:, 0] += 5 * np.sin(np.arange(40) * np.pi / 6)
 INPUTS = [RNG.normal(size=(n, 2)) for n in (300, 40, 170, 90)]

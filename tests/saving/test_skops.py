@@ -30,7 +30,6 @@ from reservoir.training.omega import Omega
 from reservoir.training.temporal_gradients import SimplexDirection
 
 pytestmark = pytest.mark.one_engine
-sio = pytest.importorskip("skops.io")
 
 X, Y = narma(60, random_state=0)
 LABELS = Y.mean() < Y
@@ -46,6 +45,11 @@ esn = partial(reservoir.ESNRegressor, 10, random_state=0)
 labels = partial(reservoir.ESNClassifier, 10, random_state=0)
 rnn = partial(reservoir.RNNRegressor, 5, init="esn", max_iter=1, random_state=0)
 forecaster = partial(reservoir.ESNForecaster, n_networks=1, random_state=0)
+
+
+@pytest.fixture
+def sio():
+    return pytest.importorskip("skops.io")  # not when tests are collected: it takes .3 s
 
 
 def session(model, y=Y):
@@ -138,13 +142,13 @@ OTHERS = {
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
 @pytest.mark.parametrize("name", USUAL)
-def test_models_load_by_the_types_that_are_returned(name):
+def test_models_load_by_the_types_that_are_returned(name, sio):
     model = USUAL[name]()
     again = sio.loads(sio.dumps(model), trusted=skops_types())
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
-def test_searches_by_forecasts_load():
+def test_searches_by_forecasts_load(sio):
     search = GridSearchCV(
         esn(), {"leak_rate": [0.3]}, cv=TimeSeriesSplit(2), scoring=forecast_scorer(5, n_starts=2)
     ).fit(*make_forecast_pairs(SERIES))
@@ -153,7 +157,7 @@ def test_searches_by_forecasts_load():
 
 
 @pytest.mark.slow
-def test_every_saved_class_is_in_a_model_that_loads():
+def test_every_saved_class_is_in_a_model_that_loads(sio):
     asked = set()
     for make in (USUAL | OTHERS).values():
         data = sio.dumps(make())
