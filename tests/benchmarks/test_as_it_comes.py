@@ -38,6 +38,7 @@ def arrays_of(task):
 QUICK = [n for n in tasks.TASKS if not any(word in n for word in SLOW)]
 
 
+@pytest.mark.fast_cases(20)
 @pytest.mark.parametrize(
     "name", [n for n in QUICK if not n.startswith("real") or n.endswith("+12")]
 )

@@ -39,6 +39,7 @@ def test_capacity_is_that_of_the_library():
     assert found == pytest.approx(memory_capacity(network, X=u, max_lag=200), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_delay_line_remembers_longest_and_forgets_its_start_soonest():
     """The claim of the page: 1.6 times as much as any other network with a proof."""
     capacity, proved = benchmark.memory_of("delay line, .99", 0.2, 0)
@@ -49,6 +50,7 @@ def test_a_delay_line_remembers_longest_and_forgets_its_start_soonest():
     assert certify(line, *drive_range(line, -1, 1)).steps_to(1e-6) == 110
 
 
+@pytest.mark.slow
 def test_lags_are_the_latest_inputs():
     """Without weights the states are the bias alone: the readout has inputs and nothing else."""
     nothing = Reservoir(np.zeros((2, 2)), np.zeros((2, 1)), np.zeros(2))

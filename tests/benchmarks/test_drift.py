@@ -85,6 +85,7 @@ def test_the_table_has_all_methods_relative_to_the_reference():
     assert len(drift.lines(errors)) == len(made) + 1
 
 
+@pytest.mark.slow
 def test_settings_are_chosen_among_values(capsys):
     drift.print_choices([100], ["lags"], chunk=50, **SIZE)
     printed = capsys.readouterr().out

@@ -151,6 +151,7 @@ def test_methods_of_intermittent_demand_know_equal_intervals():
         np.testing.assert_allclose(said, np.full((12, 1), factor * 0.5))
 
 
+@pytest.mark.slow
 def test_ours_without_is_as_if_the_series_were_not_intermittent():
     past, _ = intermittent.demand("independent", 0)
     found = [method(past, 1) for method in (intermittent.ours, intermittent.ours_without)]

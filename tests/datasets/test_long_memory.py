@@ -73,7 +73,7 @@ def test_products_are_of_the_same_inputs():
 @pytest.mark.parametrize("n_relevant", [2, 3])
 @pytest.mark.parametrize("length", [10, 57, (100, 110)])
 def test_temporal_order(length, n_relevant):
-    X, y = datasets.temporal_order(4000, length=length, n_relevant=n_relevant, random_state=0)
+    X, y = datasets.temporal_order(2000, length=length, n_relevant=n_relevant, random_state=0)
     windows = (
         [(0.1, 0.2), (0.5, 0.6)] if n_relevant == 2 else [(0.1, 0.2), (0.33, 0.43), (0.66, 0.76)]
     )
@@ -86,7 +86,7 @@ def test_temporal_order(length, n_relevant):
             assert int(low * len(rows) + 1e-9) <= place < high * len(rows)
     labels, counts = np.unique(y, return_counts=True)
     assert len(labels) == 2**n_relevant
-    np.testing.assert_allclose(counts / 4000, 0.5**n_relevant, atol=0.035)
+    np.testing.assert_allclose(counts / 2000, 0.5**n_relevant, atol=0.035)
     distractors = np.vstack(X)[:, :4].mean(axis=0)
     np.testing.assert_allclose(distractors, distractors.mean(), rtol=0.05)
 
@@ -118,9 +118,9 @@ def test_temporal_order_of_other_numbers_of_symbols_raises():
 
 @pytest.mark.both_engines
 def test_trained_networks_take_them_as_they_come():
-    X, y = datasets.adding(30, length=(10, 12), random_state=0)
-    network = RNNRegressor(4, target="last", max_iter=2, random_state=0)
-    assert network.fit(X, y).predict(X).shape == (30,)
-    X, y = datasets.temporal_order(30, length=(10, 12), random_state=0)
-    labels = RNNClassifier(4, target="last", max_iter=2, random_state=0).fit(X, y).predict(X)
+    X, y = datasets.adding(12, length=(10, 12), random_state=0)
+    network = RNNRegressor(3, target="last", max_iter=1, random_state=0)
+    assert network.fit(X, y).predict(X).shape == (12,)
+    X, y = datasets.temporal_order(12, length=(10, 12), random_state=0)
+    labels = RNNClassifier(3, target="last", max_iter=1, random_state=0).fit(X, y).predict(X)
     assert set(labels) <= {"XX", "XY", "YX", "YY"}

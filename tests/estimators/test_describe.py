@@ -50,7 +50,7 @@ FITTED = {
 }
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", FITTED)
 def test_a_fitted_estimator_is_described_everywhere(name):
     model = FITTED[name]()
@@ -191,12 +191,12 @@ def test_polynomials_that_learn_increments_have_the_error_of_their_outputs():
 
 
 def test_loop_training_removes_the_error_of_an_earlier_fit():
-    wave = np.sin(np.arange(2000) * 0.2)
-    esn = ESNRegressor(100, feedback=True, random_state=0).fit(np.zeros((2000, 1)), wave)
+    wave = np.sin(np.arange(500) * 0.2)
+    esn = ESNRegressor(20, feedback=True, random_state=0).fit(np.zeros((500, 1)), wave)
     assert hasattr(esn, "training_error_")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # whether it follows is not asked here
-        trained = force_train(esn, wave, exog=np.zeros((2000, 1)))
+        trained = force_train(esn, wave, exog=np.zeros((500, 1)))
     trained = trained[0] if isinstance(trained, tuple) else trained
     assert not hasattr(trained, "training_error_")
     assert "Training error" not in shown(trained)

@@ -179,7 +179,7 @@ def test_large_networks_cost_more():
     report = Recorder()
     model = ESNForecaster(search=plans, n_networks=2, random_state=0)
     settings = model._settings(0, report)
-    rows = lorenz(300, random_state=0)
+    rows = lorenz(200, washout=200, random_state=0)
     fit_networks([rows], [], settings)
     (what, costs, later), *_ = report.parts
     assert what == "trying"

@@ -46,6 +46,7 @@ def test_the_state_continues(model):
     assert ends.shape == (2, state.size)
 
 
+@pytest.mark.fast_cases(3)
 def test_a_session_predicts_probabilities(model):
     rows = model.predict_proba(X[400:])
     session = model.stream()

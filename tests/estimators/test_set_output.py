@@ -220,6 +220,7 @@ def test_forecasts_continue_the_index(kind):
         assert chunked.forecast(LATER).index.equals(index[N:])
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("model", [NUMBERS[0], NUMBERS[2]], ids=name_of)
 def test_several_outputs_through_pipelines(model):
     frame = pd.DataFrame({"a": series(), "b": series() ** 2})

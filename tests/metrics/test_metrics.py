@@ -37,7 +37,7 @@ def delay_line(n_units, n_features=1):
 # ---------------------------------------------------------------- nrmse
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 30), st.integers(1, 3))
 def test_nrmse_against_its_definition(seed, n_samples, n_outputs):
     rng = np.random.default_rng(seed)

@@ -338,7 +338,7 @@ def test_networks_continue_without_refit(name, y):
 
 
 def test_columns_of_a_frame_are_joint_variables_of_a_network():
-    y = pd.DataFrame(lorenz(900, dt=0.05, random_state=0), columns=list("xyz"))
+    y = pd.DataFrame(lorenz(900, dt=0.05, washout=200, random_state=0), columns=list("xyz"))
     network = scaled(ESNRegressor(120, random_state=0))
     # another processor's rounding makes another stretch of the attractor: worst of 20 stretches .2
     result = backtest(network, y, horizon=5, n_origins=2)
@@ -349,8 +349,8 @@ def test_columns_of_a_frame_are_joint_variables_of_a_network():
 def test_the_forecaster_with_its_own_networks():
     result = backtest(
         ESNForecaster(n_networks=1, random_state=0),
-        lorenz(300, dt=0.05, random_state=0),
-        horizon=20,
+        lorenz(200, dt=0.05, washout=200, random_state=0),
+        horizon=10,
         n_origins=1,
     )
     assert (result.scores["mase"] < 1e-2).all()
@@ -359,6 +359,7 @@ def test_the_forecaster_with_its_own_networks():
 # --- seasons, workers, words --------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize(
     "freq, season",
     [

@@ -28,7 +28,7 @@ COLUMNS = {"sequence_column": "id", "time_column": "ds", "target_column": "y"}
 FEW = {"horizon": 3, "n_origins": 2, "season": 12}
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("container", ["levels", "list", "ids", "three columns", "array"])
 def test_each_series_is_scored_as_alone(container):
     y, options = {
@@ -118,6 +118,7 @@ class Known(BaseEstimator):
         return [last + np.ravel(part) for last, part in zip(self.last, exog, strict=True)]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("how", ["columns", "levels", "list", "one for all"])
 def test_known_inputs_of_each_series(how):
     known = {key: part * 0.1 for key, part in PARTS.items()}

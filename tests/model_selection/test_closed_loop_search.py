@@ -148,7 +148,7 @@ def test_scores_are_those_of_a_naive_search(case, strategy):
     np.testing.assert_array_equal(search.predict(X[:50]), best.predict(X[:50]))
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("container", ["list", "ids", "index", "array"])
 @pytest.mark.parametrize("strategy", ["recycle", "holdout", "rolling"])
 def test_several_sequences(container, strategy):
@@ -222,7 +222,7 @@ def test_feedback_weights_receive_the_targets_before_a_loop():
 @pytest.mark.parametrize(
     "model",
     [
-        RNNRegressor(8, max_iter=3, random_state=0, initial_state="zeros"),
+        RNNRegressor(4, max_iter=1, random_state=0, initial_state="zeros"),
         RNNRegressor(
             6, cell="gru", init="orthogonal", max_iter=1, random_state=0, initial_state="zeros"
         ),
@@ -232,7 +232,7 @@ def test_feedback_weights_receive_the_targets_before_a_loop():
     ids=["rnn", "gru", "readout of one's own", "no affine maps"],
 )
 def test_what_has_no_path_is_run_loop_by_loop(model):
-    X, Y = make_forecast_pairs(SERIES[:200])
+    X, Y = make_forecast_pairs(SERIES[:120])
     if hasattr(model, "steps"):
         model = TransformedTargetRegressor(model, transformer=StandardScaler())
     search = ClosedLoopSearchCV(model, {}, horizon=10, n_starts=2).fit(X, Y)
@@ -327,7 +327,7 @@ def test_penalties_share_one_fit(monkeypatch):
 
 
 def test_the_smallest_penalty_keeps_the_digits_of_all():
-    X, y = make_forecast_pairs(lorenz(1500, dt=0.02, random_state=0) / 8)
+    X, y = make_forecast_pairs(lorenz(1500, dt=0.02, washout=200, random_state=0) / 8)
     model = ESNRegressor(
         150, spectral_radius=0.05, input_scaling=0.3, bias_scaling=1.0, random_state=0
     )
@@ -343,7 +343,7 @@ def test_the_smallest_penalty_keeps_the_digits_of_all():
 
 @pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
 def test_results_do_not_depend_on_n_jobs(backend):
-    data = lorenz(400, dt=0.05, random_state=0)
+    data = lorenz(200, dt=0.05, washout=200, random_state=0)
     X, y = make_forecast_pairs(data)
     pipe = TransformedTargetRegressor(PIPE, transformer=StandardScaler())
     grid = {
@@ -439,7 +439,7 @@ def test_a_diverging_loop_has_the_worst_score_without_a_warning(kind):
 
 
 def test_clip_holds_what_is_fed_back():
-    X, y = make_forecast_pairs(lorenz(500, dt=0.05, random_state=0))
+    X, y = make_forecast_pairs(lorenz(500, dt=0.05, washout=200, random_state=0))
     for clip in (True, (np.full(3, -25.0), np.full(3, 50.0))):
         model = make_pipeline(StandardScaler(), esn(spectral_radius=1.2))
         search = ClosedLoopSearchCV(model, {}, horizon=40, n_starts=1, clip=clip).fit(X, y)
@@ -580,6 +580,7 @@ def test_what_cannot_forecast_is_not_chosen_for_it():
 # ------------------------------------------------------------------------------------- the scorer
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("case", ["network", "target, exog"])
 def test_the_scorer_scores_forecasts_in_the_test_rows(case):
     estimator, prefix, X, y = CASES[case]

@@ -310,7 +310,7 @@ def test_chunks_and_searches(numbered):
     assert np.isfinite(scored).all()
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.both_engines
 @pytest.mark.filterwarnings("ignore:The index of the series is a permutation")
 @pytest.mark.parametrize("h", [1, 3])

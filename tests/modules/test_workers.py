@@ -144,7 +144,7 @@ def check_place(place, alone, backend, **options):
 FORKING = "ignore:This process .* is multi-threaded, use of fork:DeprecationWarning"
 
 
-@pytest.mark.fast_cases(6)
+@pytest.mark.fast_cases(4)
 @pytest.mark.usefixtures("small_batches")
 @pytest.mark.filterwarnings(FORKING)
 @pytest.mark.parametrize("backend", ["sequential", "threading", "multiprocessing"])
@@ -235,6 +235,7 @@ def test_overlapping_threads_restore_the_threads_of_blas():
         assert threads() == before
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("place", ["regressor", "bifurcations", "candidates"])
 @pytest.mark.usefixtures("small_batches")
 def test_a_parallel_fit_restores_thread_limits(place):

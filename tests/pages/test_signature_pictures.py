@@ -51,7 +51,7 @@ def hearts(n_points):
     return np.c_[16 * np.sin(angle) ** 3, y] / 16
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow_cases(2)
 @pytest.mark.parametrize("seed", [0, 1, 3])
 def test_the_loop_returns_to_its_heart(seed):
     period, n_units = 100, 200

@@ -50,7 +50,7 @@ def test_every_plot_ends_with_the_same_parameters_and_is_drawn_here(name):
     assert name in {title.split()[0] for title in DRAWINGS}
 
 
-@pytest.mark.fast_cases(5)
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("size", [(3, 2), (6.4, 4.8)], ids=str)
 @each_function
 def test_a_new_figure_has_the_size_of_rc_params_and_its_legend_covers_no_axes(draw, size):
@@ -65,7 +65,7 @@ def test_a_new_figure_has_the_size_of_rc_params_and_its_legend_covers_no_axes(dr
         assert not any(legend.get_window_extent().overlaps(box) for box in boxes)
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(1)
 @each_function
 def test_given_axes_keep_their_limits_and_their_neighbours(draw):
     figure, axes = plt.subplots(2, 2, figsize=(8, 6), sharey="row", layout="constrained")
@@ -110,7 +110,7 @@ def test_legends_in_small_axes_are_short_and_in_full_ones_need_no_search():
     assert full.get_legend()._loc == 1  # upper right
 
 
-@pytest.mark.fast_cases(12)
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize("name", plotting.__all__)
 def test_line_kw_reaches_the_subject_and_misspelt_names_leave_no_figure(name):
     if name in ("parameter_map", "states", "closed_loop_search", "backtest", "horizon_errors"):
@@ -140,7 +140,7 @@ def test_line_kw_reaches_the_subject_and_misspelt_names_leave_no_figure(name):
             DRAWINGS[title](None)
 
 
-@pytest.mark.fast_cases(17)
+@pytest.mark.fast_cases(6)
 @every_plot
 def test_axes_of_another_kind_are_refused(draw, request):
     space = plt.figure().add_subplot(projection="3d")
@@ -180,7 +180,7 @@ def meaningful(ax):
             yield name, artist.get_edgecolor()
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(12)
 @pytest.mark.parametrize("style", STYLES)
 @every_plot
 def test_everything_with_a_meaning_is_seen_in_every_style(draw, style):
@@ -192,6 +192,7 @@ def test_everything_with_a_meaning_is_seen_in_every_style(draw, style):
         plt.close(figure)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("style", STYLES)
 def test_twenty_curves_differ_without_their_colours(style):
     with plt.style.context(style):
@@ -222,7 +223,7 @@ def one_step():
     return result
 
 
-@pytest.mark.fast_cases(5)
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("draw", ONE_POINT.values(), ids=ONE_POINT)
 def test_one_point_is_seen(draw):
     ax = draw()
@@ -259,7 +260,7 @@ def unknown_truth():
     return result
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("draw", GAPS.values(), ids=GAPS)
 def test_a_gap_leaves_the_rest_of_the_curve(draw):
     ax = draw()
@@ -287,7 +288,7 @@ TEN_THOUSAND_POINTS = {
 }
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("draw", TEN_THOUSAND_POINTS.values(), ids=TEN_THOUSAND_POINTS)
 def test_ten_thousand_points_are_drawn_in_a_plain_figure_into_a_small_file(draw):
     figure, ax = plt.subplots()
@@ -308,6 +309,7 @@ def test_dates_do_not_overlap():
         assert all(first.x1 <= second.x0 for first, second in itertools.pairwise(boxes))
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "draw",
     [

@@ -44,7 +44,7 @@ def forecast_alone(dated):
     return np.ravel(model.fit(SERIES["a"] if dated else SERIES["a"].to_numpy()).forecast(5))
 
 
-@pytest.mark.fast_cases(6)
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("coverage", [None, 0.8])
 def test_one_series_is_drawn_by_its_id(case, coverage):

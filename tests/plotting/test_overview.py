@@ -187,7 +187,7 @@ KINDS = {
 
 
 @pytest.mark.filterwarnings("ignore")  # of fits that are too small to be good
-@pytest.mark.fast_cases(8)
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize(("model", "X", "y", "panels", "legend"), KINDS.values(), ids=KINDS)
 def test_each_kind_of_model_has_the_panels_of_what_it_has(model, X, y, panels, legend):
     axes = plotting.overview(clone(model).fit(X, y), X, y)

@@ -177,7 +177,7 @@ def test_numbers_in_an_index_say_where_a_forecast_lies():
     assert line(of_its_own, "start of the forecast").get_xdata()[0] == 60
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("container", ["frame", "array", "frame of two", "array of two"])
 def test_intervals_are_bands_around_the_forecast_the_widest_below(container):
     pd = pytest.importorskip("pandas")
@@ -313,8 +313,9 @@ def test_a_forecaster_is_drawn_after_its_last_rows(kind):
     pd = pytest.importorskip("pandas")
     y = pd.Series(SINE + 2 + 0.1 * NOISE[:100], months(100), name="sales")
     if kind == "dynamics":
-        y = pd.DataFrame(lorenz(300, dt=0.05), columns=list("xyz"))
-    model = ESNForecaster(n_networks=1, random_state=0).fit(y)
+        y = pd.DataFrame(lorenz(200, dt=0.05), columns=list("xyz"))
+    options = {"search": kind, "n_networks": 1, "random_state": 0}
+    model = ESNForecaster(**options).fit(y)
     assert model.kind_ == kind
     same = pd.testing.assert_frame_equal if kind == "dynamics" else pd.testing.assert_series_equal
     same(model.last_rows_, y, check_freq=False)
@@ -324,7 +325,7 @@ def test_a_forecaster_is_drawn_after_its_last_rows(kind):
     assert len(drawn.get_xdata()) == 48
     assert drawn.get_xdata()[-1] == y.index.to_numpy()[-1]
     assert line(ax, "start of the forecast").get_xdata()[0] > drawn.get_xdata()[-1]
-    plain = ESNForecaster(n_networks=1, random_state=0).fit(y.to_numpy())
+    plain = ESNForecaster(**options).fit(y.to_numpy())
     ax = plotting.forecast(plain, 12, coverage=0.9)
     drawn = line(ax, "observed")
     assert drawn.get_xdata()[[0, -1]].tolist() == [len(y) - 48, len(y) - 1]
@@ -397,8 +398,8 @@ def test_tables_bring_their_dates_and_names():
 
 
 def test_long_curves_are_thinned_out_but_keep_their_extremes():
-    H = np.random.default_rng(0).normal(size=(30_000, 8))
-    ax = plotting.states(H, units=8)
+    H = np.random.default_rng(0).normal(size=(30_000, 2))
+    ax = plotting.states(H, units=2)
     for drawn, column in zip(ax.get_lines()[1::2], H.T, strict=True):
         assert len(drawn.get_xdata()) < 8000
         assert np.ptp(drawn.get_ydata()) == pytest.approx(np.ptp(column) * 0.45 / np.abs(H).max())

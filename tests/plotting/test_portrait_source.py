@@ -251,6 +251,7 @@ def test_the_former_name_is_accepted():
     assert labels(ax) == labels(plotting.phase_portrait(ROWS))
 
 
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize(
     "call, error, match",
     [

@@ -227,18 +227,18 @@ def test_the_legend_is_next_to_axes_of_equal_scales(size):
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("scale", [(200, 400), (1, 0.3), (0.02, 0.03)])
-def test_numbers_below_a_portrait_do_not_overlap(scale):
+@pytest.mark.parametrize(("smooth", "size"), [(False, (3.6, 2.7)), (True, (4.5, 4.0))])
+def test_numbers_below_a_portrait_do_not_overlap(smooth, size, scale):
     loop = np.c_[np.cos(ANGLE), np.sin(ANGLE)] * scale
-    for smooth, size in ((True, (4.5, 4.0)), (False, (3.6, 2.7))):
-        with plt.rc_context({"figure.figsize": size}):
-            portrait = plotting.phase_portrait(loop, cycle=loop, smooth=smooth)
-            circle = plotting.multipliers([0.5, -0.2])
-        for ax in (portrait, circle):
-            ax.figure.canvas.draw()
-            low, high = sorted(ax.get_xlim())
-            shown = [t for t in ax.get_xticklabels() if low <= t.get_position()[0] <= high]
-            boxes = [t.get_window_extent() for t in shown]
-            assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
+    with plt.rc_context({"figure.figsize": size}):
+        portrait = plotting.phase_portrait(loop, cycle=loop, smooth=smooth)
+        circle = plotting.multipliers([0.5, -0.2])
+    for ax in (portrait, circle):
+        ax.figure.draw_without_rendering()
+        low, high = sorted(ax.get_xlim())
+        shown = [t for t in ax.get_xticklabels() if low <= t.get_position()[0] <= high]
+        boxes = [t.get_window_extent() for t in shown]
+        assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
 
 
 def test_rows_of_one_column_are_drawn_against_their_past():
@@ -364,6 +364,7 @@ def test_states_near_the_cycle_are_drawn_inside_its_band():
 # Cobwebs
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     ("gain", "drive", "stable", "unstable"),
     [
@@ -395,7 +396,7 @@ def test_cobweb_finds_all_fixed_points(gain, drive, stable, unstable):
         assert faces == [0, pytest.approx(1)]
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("leak_rate", [1.0, 0.4])
 @pytest.mark.parametrize("gain", [1.05, 1.5, 3.78, 20.0])
 def test_cobweb_counts_change_at_the_critical_bias(gain, leak_rate):
@@ -407,7 +408,7 @@ def test_cobweb_counts_change_at_the_critical_bias(gain, leak_rate):
             assert sum(len(d.get_xdata()) for d in points) == n_points
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("leak_rate", [1.0, 0.4])
 @pytest.mark.parametrize("gain", [1.05, 1.5, 3.78, 20.0, 200.0])
 def test_a_tangent_map_has_one_stable_and_one_marginal_point(gain, leak_rate):
@@ -685,6 +686,7 @@ def held(bias=-2.1):
     return certify(Reservoir([[3.78]], [[1.0]], [bias], leak_rate=0.3), 0.0, 0.0)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("bias", [-1.97, -2.1, -3.0])
 def test_simulated_differences_lie_below_the_proved_curve(bias):
     reservoir = Reservoir([[3.78]], [[1.0]], [bias], leak_rate=0.3)

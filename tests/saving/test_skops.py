@@ -140,6 +140,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
 @pytest.mark.parametrize("name", USUAL)
 def test_models_load_by_the_types_that_are_returned(name, sio):

@@ -80,6 +80,7 @@ def forecast_naively(levels, observed, n_fitted, n_steps):
     return shares @ np.array(paths) / shares.sum() * spread + mean
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n_rows", [17, 35])
 def test_the_average_equals_one_by_tables_and_loops(n_rows, global_random_seed):
     rng = np.random.default_rng(global_random_seed)

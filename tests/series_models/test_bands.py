@@ -95,6 +95,7 @@ def test_bands_widen_beyond_the_validated_horizons_for_want_of_windows():
     assert width[-1] / width[0] == pytest.approx(ratio, rel=1e-3)  # quantiles are interpolated
 
 
+@pytest.mark.slow
 def test_bands_of_counts_have_at_least_their_coverage():
     """A count that lies on the edge of the others is inside: somewhat more than must be."""
     found = coverage_of(counts, 200)[..., :N_VALIDATED].mean(axis=(0, 2))

@@ -149,9 +149,7 @@ def test_random_series_are_rarely_taken_for_dynamics(law):
 
 
 def test_dynamical_systems_are_taken_for_dynamics():
-    flow = lorenz(400, dt=0.05, random_state=0)
-    assert kind_of(flow[:, 0]) == "dynamics"  # all of it, with noise, is among the slow ones
-    assert kind_of(henon(200, random_state=0)) == "dynamics"
+    assert kind_of(henon(100, random_state=0)) == "dynamics"  # flows are among the slow ones
 
 
 @pytest.mark.slow

@@ -686,7 +686,7 @@ ODD = {
 }
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize("name", ODD)
 @pytest.mark.parametrize("n_rows", [4, 5, 9, 13, 22, 40])
 def test_odd_and_short_series_give_numbers_and_no_warnings(name, n_rows):

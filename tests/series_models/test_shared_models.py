@@ -206,6 +206,7 @@ def test_the_forecaster_reports_one_choice_for_all(fitted, panel):
     assert fitted.__class__(**fitted.get_params()).fit(panel).forecast(2).equals(later)
 
 
+@pytest.mark.slow
 def test_saved_forecasters_of_panels_predict_the_same(fitted, tmp_path):
     save(fitted, tmp_path / "panel.npz")
     again = load(tmp_path / "panel.npz")

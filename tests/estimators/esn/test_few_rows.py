@@ -80,6 +80,7 @@ def test_weights_and_forgetting_count():
         NVARRegressor(n_lags=2, alpha=1e-9, washout=1).fit(X[:8], y[:8])
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(("noise", "is_told"), [(0.0, False), (0.5, False), (3.0, True)])
 def test_fast_forgetting_warns_if_it_matters(noise, is_told, global_random_seed):
     """200 rows remembered by 202 columns: much is learned of targets with little noise."""

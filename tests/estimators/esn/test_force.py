@@ -116,6 +116,7 @@ def test_a_fitted_network_continues_from_its_weights():
     )
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_it_runs_alone_after_training(seed):
     esn = chaotic(100, random_state=seed)

@@ -63,7 +63,7 @@ def by_hand(model, heads, tables, places, n_steps):
     return found
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("model", "inputs", "targets"),
     [

@@ -171,6 +171,7 @@ def test_labels_without_persistence_are_not_worse_than_noise(global_random_seed)
 # --- runs
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_chunks_and_sessions_equal_the_whole(n_classes, dtype):
@@ -239,7 +240,7 @@ def test_a_session_learns_and_keeps_the_filter():
 # --- settings
 
 
-@pytest.mark.fast_cases(5)
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     "options",
     [

@@ -97,6 +97,7 @@ def test_what_follows_a_merge_follows_one_fit(kind, tmp_path):
 FAR = {"alpha": np.logspace(-2, 2, 9), "alpha_selection": "gcv"}
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("params", [{"alpha": 1e-2}, FAR], ids=["one", "gcv"])
 def test_models_of_few_rows_are_merged_with_few_and_with_many(params):
     """Where a fit keeps its rows, which are fewer than units, the merged model has their sums."""
@@ -108,7 +109,7 @@ def test_models_of_few_rows_are_merged_with_few_and_with_many(params):
         close(outputs(model), outputs(esn(n_units=200, **params).fit(*pair)))
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.lists(st.integers(1, 899), min_size=1, max_size=6, unique=True))
 def test_any_cut_into_sequences_gives_one_fit(cuts):
     """Sequences of any lengths, of one row too."""
@@ -207,6 +208,7 @@ DIFFER = {
 }
 
 
+@pytest.mark.fast_cases(7)
 @pytest.mark.parametrize("name", DIFFER)
 def test_models_that_differ_are_named_and_unchanged(name):
     """The message names what differs, and neither model has changed."""
@@ -242,6 +244,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize("name", OTHERS)
 def test_data_that_differ_are_named(name):
     """Columns, the form of y, classes and readouts that keep more than sums."""

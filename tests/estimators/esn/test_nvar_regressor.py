@@ -279,9 +279,10 @@ def test_exogenous_columns_are_lagged_like_the_others():
         model.forecast(20)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("basis", ["monomial", "chebyshev"])
 def test_pipelines_fold_scalers_and_call_other_transformers(basis):
-    series = lorenz(600, random_state=0)
+    series = lorenz(600, washout=200, random_state=0)
     inputs, targets = make_forecast_pairs(series)
     scaler = StandardScaler().fit(inputs)
     network = NVARRegressor(2, basis=basis, alpha=1e-4)
@@ -300,10 +301,10 @@ def test_pipelines_fold_scalers_and_call_other_transformers(basis):
     np.testing.assert_allclose(rows[0], curved.predict(targets[-1:])[0], rtol=0, atol=1e-8)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("options", KINDS)
 def test_a_search_in_closed_loop_starts_where_training_did(options):
-    inputs, targets = make_forecast_pairs(lorenz(400, random_state=0) / 20)
+    inputs, targets = make_forecast_pairs(lorenz(300, washout=200, random_state=0) / 20)
     model = NVARRegressor(**options).fit(inputs, targets)
     forecaster, one = forecaster_of(model), Sequences((inputs,), "table")
     before = model._model.source.initial_state_of(inputs[0])
@@ -356,6 +357,7 @@ def test_lorenz_is_forecast_for_several_lyapunov_times(global_random_seed):
     assert (far[:150] < 0.3).all()  # a Lyapunov time is 55 steps
 
 
+@pytest.mark.slow
 def test_all_digits_of_a_flow_without_noise(global_random_seed):
     series = lorenz(3500, random_state=global_random_seed)
     inputs, targets = make_forecast_pairs(series[:2501])
@@ -378,7 +380,7 @@ def test_all_digits_of_a_flow_without_noise(global_random_seed):
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("options", KINDS)
 def test_increments_are_a_ridge_about_the_input(options):
-    inputs, targets = make_forecast_pairs(lorenz(400, random_state=0) / 20 + 1)
+    inputs, targets = make_forecast_pairs(lorenz(300, washout=200, random_state=0) / 20 + 1)
     model = NVARRegressor(alpha=1e-2, increments=True, **options).fit(inputs, targets)
     n_past = (model.n_lags - 1) * model.skip
     table = by_hand(inputs, low=inputs.min(axis=0), high=inputs.max(axis=0), **options)[n_past:]
@@ -418,7 +420,8 @@ def test_increments_in_chunks_in_single_precision_and_without_an_intercept():
 
 def test_increments_hold_a_flow_for_longer(global_random_seed):
     """A strong penalty draws next values to the mean, and increments to none."""
-    rows = StandardScaler().fit_transform(lorenz(2000, random_state=global_random_seed))
+    flow = lorenz(1500, washout=200, random_state=global_random_seed)
+    rows = StandardScaler().fit_transform(flow)
     inputs, targets = make_forecast_pairs(rows[:1001])
     errors = []
     for increments in (False, True):

@@ -88,7 +88,7 @@ SAME = {
 }
 
 
-@pytest.mark.fast_cases(8)
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("kind", SAME)
 def test_parts_merged_are_one_fit(kind):
     """Halves, penalties, states and probabilities are those of one fit, cuts within halves too."""

@@ -45,7 +45,7 @@ class TestRegressor:
     def make(self, params, **more):
         return ESNRegressor(30, washout=20, random_state=3, **{**params, **more})
 
-    @pytest.mark.fast_cases(8)
+    @pytest.mark.fast_cases(4)
     @pytest.mark.parametrize("splits", [[200], [5, 19, 21, 22, 300], list(range(10, 400, 10))])
     def test_partial_fit_in_any_split_is_one_fit(self, params, n_outputs, splits):
         X, y = series(n_outputs=n_outputs)
@@ -59,6 +59,7 @@ class TestRegressor:
         np.testing.assert_allclose(parts.state_, whole.state_, rtol=0, atol=1e-6)
         assert parts.alpha_ == whole.alpha_
 
+    @pytest.mark.fast_cases(4)
     def test_partial_fit_continues_from_fit(self, params, n_outputs):
         X, y = series(n_outputs=n_outputs)
         whole = self.make(params).fit(X, y)

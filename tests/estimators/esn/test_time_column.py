@@ -69,6 +69,7 @@ def test_outputs_are_those_of_a_run_with_these_steps(dtype, atol, include_input,
     np.testing.assert_allclose(found, states, rtol=0, atol=atol)
 
 
+@pytest.mark.fast_cases(1)
 @EITHER
 def test_equal_steps_change_nothing_and_units_of_time_do_not_matter(make):
     times, u, y = timed()

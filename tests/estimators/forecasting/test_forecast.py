@@ -70,6 +70,7 @@ HORIZONS = {
 }
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.filterwarnings("ignore:The closed loop:RuntimeWarning")
 @pytest.mark.parametrize("name", HORIZONS)
 def test_more_steps_change_none_of_the_first(name):
@@ -236,11 +237,11 @@ def test_a_wrapper_costs_nothing(wrap, global_random_seed):
 @pytest.mark.filterwarnings("ignore:The readout has .* columns:UserWarning")
 @pytest.mark.filterwarnings("ignore:The units .* the bounds of:UserWarning")  # without a scaler
 def test_a_wrapper_gives_the_loop_that_predict_gives_step_by_step():
-    series = mackey_glass(900, random_state=0)[:, 0] * 50 + 300
+    series = mackey_glass(600, random_state=0)[:, 0] * 50 + 300
     for wrap in WRAPPERS.values():
-        model = wrap(network()).fit(series[:699, None], series[1:700])
-        rows = forecast(model, 5, context=series[600:700, None])
-        context = series[600:700]
+        model = wrap(network()).fit(series[:499, None], series[1:500])
+        rows = forecast(model, 5, context=series[400:500, None])
+        context = series[400:500]
         for row in rows:  # predict is pure, so the whole history is played again at each step
             np.testing.assert_allclose(row, model.predict(context[:, None])[-1], rtol=1e-6)
             context = np.append(context, row)
@@ -423,9 +424,9 @@ class TestDivergence:
 def test_scaled_targets_are_no_detour_at_all(global_random_seed):
     """A ridge readout is linear in its targets: scaling them must change nothing."""
     series = mackey_glass(900, random_state=global_random_seed)[:, 0] * 5
-    plain = network().fit(series[:699, None], series[1:700])
+    plain = network().fit(series[:499, None], series[1:500])
     scaled = TransformedTargetRegressor(network(), transformer=StandardScaler())
-    scaled.fit(series[:699, None], series[1:700])
+    scaled.fit(series[:499, None], series[1:500])
     np.testing.assert_allclose(forecast(scaled, 50), plain.forecast(50), rtol=1e-6)
 
 
@@ -436,6 +437,7 @@ class TestOutputsThatAreNotFirst:
         order = ast.literal_eval(re.search(r"the columns (\[.*\]),", str(caught.value))[1])
         return X[order] if hasattr(X, "iloc") else X[:, order]
 
+    @pytest.mark.fast_cases(5)
     @pytest.mark.filterwarnings("ignore:The units .* the bounds of:UserWarning")  # without a scaler
     @pytest.mark.filterwarnings("ignore:The closed loop left the range:RuntimeWarning")
     @pytest.mark.parametrize("scaled", [False, True])
@@ -462,12 +464,12 @@ class TestOutputsThatAreNotFirst:
     def test_names(self):
         pd = pytest.importorskip("pandas")
         rng = np.random.default_rng(0)
-        df = pd.DataFrame(rng.normal(size=(201, 3)), columns=["temp", "load", "id"])
+        df = pd.DataFrame(rng.normal(size=(61, 3)), columns=["temp", "load", "id"])
         df["id"] = 1
         X, y = df.iloc[:-1], df["load"].iloc[1:]
         for model in (
             ESNRegressor(20, sequence_column="id"),
-            RNNRegressor(5, max_iter=1, sequence_column="id", random_state=0),
+            RNNRegressor(3, max_iter=1, sequence_column="id", random_state=0),
             TransformedTargetRegressor(
                 make_pipeline(StandardScaler(), ESNRegressor(20, sequence_column=2)),
                 transformer=StandardScaler(),

@@ -56,7 +56,8 @@ def test_a_forecast_that_leaves_the_data_warns_once(seed, engine, monkeypatch):
         pytest.importorskip("numba")
     monkeypatch.setattr(ReadoutModel, "engine", engine)
     strayed = 0
-    for X, y in (pairs_of_noise(seed), make_forecast_pairs(lorenz(1000, random_state=seed))):
+    flow = lorenz(600, washout=200, random_state=seed)
+    for X, y in (pairs_of_noise(seed), make_forecast_pairs(flow)):
         esn = ESNRegressor(300, alpha=1e-6, random_state=seed).fit(X, y)
         rows, said = what_it_says(lambda esn=esn: esn.forecast(500))
         far = is_far(rows.reshape(500, -1), y.reshape(len(y), -1)).any(axis=1)
@@ -128,6 +129,7 @@ def test_ranges():
     np.testing.assert_allclose(width_of(rounded), [0.5])
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_feedback_networks_are_watched_too(seed):
     X, y = narma(500, random_state=seed)
@@ -229,9 +231,10 @@ def test_clipped_loops_equal_the_obvious_one(kind, seed, engine, monkeypatch):
     np.testing.assert_allclose(wide, free[:3], rtol=1e-12)
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("scaling", ["affine", "negative", "log", "target", "both"])
 def test_a_pair_is_in_the_units_of_y(scaling):
-    t = np.arange(400)
+    t = np.arange(200)
     series = np.exp(0.5 * np.sin(0.3 * t)) * 100
     X, y = make_forecast_pairs(series)
     negative = FunctionTransformer(np.negative, np.negative)
@@ -256,7 +259,7 @@ def test_a_pair_is_in_the_units_of_y(scaling):
         fed.append(np.clip(expected[-1], low, high))
         expected.append(model.predict(np.array(fed)[:, None])[-1])
     np.testing.assert_allclose(rows, expected[1:], rtol=1e-6)
-    constant = forecast(model, 200, clip=(high, high))
+    constant = forecast(model, 120, clip=(high, high))
     assert np.ptp(constant[100:]) < 1e-3 * high  # held at one value, it comes to rest
     np.testing.assert_allclose(
         forecast(model, 60, clip=(free.min() - 1e-9, free.max() * 2)), free, rtol=1e-6
@@ -282,6 +285,7 @@ def test_ranges_through_feedback_weights():
     assert not np.allclose(scaled, inner.forecast(60, exog=exog))
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("ends", [(0.0, np.inf), (-np.inf, 4.0), (0.0, 4.0), (1.5, 2.5)])
 @pytest.mark.parametrize("how", ["log", "negative", "power", "quantile", "falling scale"])
 def test_ranges_through_feedback_weights_and_curved_targets(how, ends):

@@ -34,6 +34,7 @@ MODELS = {
 }
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.filterwarnings("ignore:The closed loop:RuntimeWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_many_contexts_are_single_calls(rows, name):

@@ -149,7 +149,7 @@ MODELS = {
 }
 
 
-@pytest.mark.fast_cases(7)
+@pytest.mark.fast_cases(4)
 @pytest.mark.filterwarnings("ignore:The closed loop:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:Rows beyond what was learned:UserWarning")  # in the search
 @pytest.mark.parametrize("name", MODELS)

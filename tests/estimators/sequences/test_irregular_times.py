@@ -121,7 +121,7 @@ def test_steps_are_those_of_the_sampled_rows(monkeypatch):
 def test_sequences_that_differ_in_their_times_alone_are_two_cases():
     times = [np.arange(8.0), np.r_[np.arange(7.0), 60.0]]
     X = [np.c_[times[k % 2], np.ones(8)] for k in range(40)]
-    clf = ESNSequenceClassifier(20, time_column=0, leak_rate=0.1, random_state=0)
+    clf = ESNSequenceClassifier(6, time_column=0, leak_rate=0.1, random_state=0)
     assert clf.fit(X, np.arange(40) % 2).score(X, np.arange(40) % 2) == 1
 
 
@@ -129,7 +129,7 @@ def test_sequences_that_differ_in_their_times_alone_are_two_cases():
 def test_times_are_not_exchanged(container):
     rows, y = timed(n=20, longest=6)
     X = container(rows)
-    clf = ESNSequenceClassifier(20, time_column=0, random_state=0).fit(X, y)
+    clf = ESNSequenceClassifier(6, time_column=0, random_state=0).fit(X, y)
     found = channel_importance(clf, X, y, n_repeats=2, random_state=0)
     assert found.importances_mean[0] == 0
     assert np.any(found.importances_mean[1:] != 0)
@@ -179,8 +179,8 @@ def test_the_unit_of_time_does_not_matter(seed):
     made = {"time_column": 0, "random_state": seed}
     features = ReservoirFeatures(30, **made)
     np.testing.assert_array_equal(features.fit_transform(X), features.fit_transform(hours))
-    one = ESNSequenceClassifier(30, **made).fit(X, y)
-    fixed = ESNSequenceClassifier(30, time_step=one.features_.time_step_, **made).fit(X, y)
+    one = ESNSequenceClassifier(6, **made).fit(X, y)
+    fixed = ESNSequenceClassifier(6, time_step=one.features_.time_step_, **made).fit(X, y)
     np.testing.assert_array_equal(one.predict_proba(X), fixed.predict_proba(X))
 
 
@@ -211,11 +211,11 @@ def test_information_in_times_is_learned(global_random_seed):
 def test_the_column_may_be_anywhere(place):
     X, y = timed()
     made = {"random_state": 0}
-    expected = ESNSequenceClassifier(20, time_column=0, **made).fit(X, y).predict_proba(X)
+    expected = ESNSequenceClassifier(6, time_column=0, **made).fit(X, y).predict_proba(X)
     order = np.insert([1, 2], place, 0)
     moved = [rows[:, order] for rows in X]
     for column in (place, place - 3):
-        clf = ESNSequenceClassifier(20, time_column=column, **made).fit(moved, y)
+        clf = ESNSequenceClassifier(6, time_column=column, **made).fit(moved, y)
         np.testing.assert_array_equal(clf.predict_proba(moved), expected)
         assert clf.n_features_in_ == 3
         assert clf.features_.n_channels_ == 2
@@ -226,16 +226,16 @@ def test_the_column_may_be_anywhere(place):
 def test_tables_with_ids_and_names(ids_first):
     pd = pytest.importorskip("pandas")
     X, y = timed()
-    expected = ESNSequenceClassifier(20, time_column=0, random_state=0).fit(X, y).predict_proba(X)
+    expected = ESNSequenceClassifier(6, time_column=0, random_state=0).fit(X, y).predict_proba(X)
     frames = [pd.DataFrame(rows, columns=["day", "a", "b"]) for rows in X]
-    clf = ESNSequenceClassifier(20, time_column="day", random_state=0).fit(frames, y)
+    clf = ESNSequenceClassifier(6, time_column="day", random_state=0).fit(frames, y)
     np.testing.assert_array_equal(clf.predict_proba(frames), expected)
     table = pd.concat(frames, keys=range(len(frames)), names=["case", None]).reset_index("case")
     if not ids_first:
         table = table[["day", "a", "b", "case"]]
     for column in ("day", list(table.columns).index("day"), list(table.columns).index("day") - 4):
         clf = ESNSequenceClassifier(
-            20, time_column=column, sequence_column="case", random_state=0
+            6, time_column=column, sequence_column="case", random_state=0
         ).fit(table, y)
         np.testing.assert_array_equal(clf.predict_proba(table), expected)
     found = channel_importance(clf, table, y, n_repeats=1, random_state=0)
@@ -253,8 +253,8 @@ def test_tables_with_ids_and_names(ids_first):
 def test_stacked_arrays_and_regression():
     X, y = timed()
     stacked = stack_sequences(X)[0]
-    expected = ESNSequenceRegressor(20, time_column=0, random_state=0).fit(X, y).predict(X)
-    net = ESNSequenceRegressor(20, time_column=1, sequence_column=0, random_state=0)
+    expected = ESNSequenceRegressor(6, time_column=0, random_state=0).fit(X, y).predict(X)
+    net = ESNSequenceRegressor(6, time_column=1, sequence_column=0, random_state=0)
     np.testing.assert_array_equal(net.fit(stacked, y).predict(stacked), expected)
 
 

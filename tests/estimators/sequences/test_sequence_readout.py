@@ -20,7 +20,7 @@ from reservoir.model_selection import channel_importance, stack_sequences
 pytestmark = pytest.mark.both_engines
 
 
-@pytest.mark.fast_cases(14)
+@pytest.mark.fast_cases(8)
 @parametrize_with_checks(
     [
         ESNSequenceClassifier(n_units=10),
@@ -89,7 +89,7 @@ def test_it_is_scikit_learns_ridge_on_standardised_features(n, n_classes):
     assert clf.score(new, truth) == ridge.score(features, truth) > 0.7
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n_outputs", [None, 1, 2])
 def test_numbers_keep_their_shape(n_outputs):
     Xs, y = waves(60)
@@ -298,6 +298,7 @@ def test_values_that_differ_by_rounding_stay_where_they_are():
         assert other.temperature_ == pytest.approx(model.temperature_, rel=1e-6)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("change", ["zero", "nan"])
 def test_equal_sequences_are_equal_whatever_their_bytes(change):
     """A zero may have a sign, and so may NaN: copies that differ in it are left out together."""
@@ -342,15 +343,16 @@ def test_many_sequences_leave_most_to_learn_from(cls, n):
 
 
 def test_class_weights_weigh_like_sample_weights():
-    Xs, y = waves(45)
-    by_class = make(class_weight={0: 1.0, 1: 5.0, 2: 0.5}).fit(Xs, y)
-    by_sample = make().fit(Xs, y, np.array([1.0, 5.0, 0.5])[y])
+    Xs, y = waves(30)
+    by_class = make(**QUICK, class_weight={0: 1.0, 1: 5.0, 2: 0.5}).fit(Xs, y)
+    by_sample = make(**QUICK).fit(Xs, y, np.array([1.0, 5.0, 0.5])[y])
     np.testing.assert_allclose(by_class.coef_, by_sample.coef_)
     assert by_class.temperature_ == pytest.approx(by_sample.temperature_)
-    balanced = make(class_weight="balanced").fit(Xs, y)
-    np.testing.assert_allclose(balanced.coef_, make().fit(Xs, y).coef_, rtol=1e-8)
+    balanced = make(**QUICK, class_weight="balanced").fit(Xs, y)
+    np.testing.assert_allclose(balanced.coef_, make(**QUICK).fit(Xs, y).coef_, rtol=1e-8)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("readout", [None, LogisticRegression()])
 def test_features_that_are_constant_in_a_heavy_class_do_not_outweigh_others(readout):
     # 1000 against .0001: the heavy class is predicted; ten units passed before, too
@@ -379,7 +381,7 @@ def test_probabilities_are_worth_their_name(global_random_seed):
 # --- what y and X may be -----------------------------------------------------------------------
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "labels",
     [
@@ -460,7 +462,7 @@ def test_labels_that_do_not_fit_the_sequences_raise():
     Xs, y = waves(12)
     _, frame, multi, ids = as_tables(Xs)
     by_row = np.repeat(y, [len(X) for X in Xs])
-    clf = make(sequence_column="id")
+    clf = make(**QUICK, sequence_column="id")
     wrong = by_row.copy()
     wrong[3] = 2
     with pytest.raises(
@@ -590,31 +592,40 @@ def test_workers_change_nothing():
     assert one.features_.transform(Xs).dtype == np.float32
 
 
-def test_the_informative_channel_is_the_important_one():
-    Xs, y = waves(60)
+@pytest.fixture(scope="module")
+def importance():
+    """Importances of the channels of sequences, and these sequences with their labels."""
     new, truth = waves(30, seed=1)
-    clf = make(input_scaling=0.3).fit(Xs, y)
-    found = channel_importance(clf, new, truth, n_repeats=3, random_state=0)
+    clf = make(input_scaling=0.3).fit(*waves(60))
+    return channel_importance(clf, new, truth, n_repeats=3, random_state=0), clf, new, truth
+
+
+def test_the_informative_channel_is_the_important_one(importance):
+    found, clf, new, truth = importance
     assert found.importances.shape == (2, 3)
     np.testing.assert_allclose(found.importances_mean, found.importances.mean(axis=1))
     np.testing.assert_allclose(found.importances_std, found.importances.std(axis=1))
     assert found.importances_mean[1] > 0.4
     assert abs(found.importances_mean[0]) < 0.2
     assert found.names is None
-    # the same from any container
     packed = np.empty(30, dtype=object)
     packed[:] = new
     again = channel_importance(clf, packed, truth, n_repeats=3, random_state=0)
     assert np.array_equal(again.importances, found.importances)
-    table, frame, multi, _ = as_tables(new)
-    for X, column in ((table, 0), (frame, "id"), (multi, None)):
-        of_training = dict(zip((id(table), id(frame), id(multi)), as_tables(Xs), strict=False))
-        one = make(input_scaling=0.3, sequence_column=column).fit(of_training[id(X)], y)
-        before = X.copy()
-        again = channel_importance(one, X, truth, n_repeats=3, random_state=0)
-        np.testing.assert_allclose(again.importances, found.importances, atol=0.04)
-        assert again.names == (None if X is table else ["a", "b"])
-        assert np.array_equal(np.asarray(X), np.asarray(before))
+
+
+@pytest.mark.fast_cases(1)
+@pytest.mark.parametrize(("kind", "column"), [(1, "id"), (0, 0), (2, None)])
+def test_the_importance_is_the_same_from_any_container(kind, column, importance):
+    found, _, new, truth = importance
+    Xs, y = waves(60)
+    X = as_tables(new)[kind]
+    one = make(input_scaling=0.3, sequence_column=column).fit(as_tables(Xs)[kind], y)
+    before = X.copy()
+    again = channel_importance(one, X, truth, n_repeats=3, random_state=0)
+    np.testing.assert_allclose(again.importances, found.importances, atol=0.04)
+    assert again.names == (None if kind == 0 else ["a", "b"])
+    assert np.array_equal(np.asarray(X), np.asarray(before))
 
 
 class SecondChannel(ClassifierMixin, BaseEstimator):
