@@ -335,16 +335,16 @@ class Stream(Session):
     >>> import numpy as np
     >>> from reservoir import ESNRegressor
     >>> from reservoir.datasets import narma
-    >>> X, y = narma(1600, random_state=0)
-    >>> y[800:] *= 0.5
-    >>> esn = ESNRegressor(50, random_state=0).fit(X[:500], y[:500])
+    >>> X, y = narma(1000, random_state=0)
+    >>> y[500:] *= 0.5
+    >>> esn = ESNRegressor(50, random_state=0).fit(X[:300], y[:300])
     >>> session = esn.stream(score_forgetting=0.99)
     >>> session.forgetting = 0.99
-    >>> for t in range(500, 1600):
+    >>> for t in range(300, 1000):
     ...     guess = session.predict(X[t : t + 1])  # before the target is known
     ...     session = session.learn(X[t : t + 1], y[t : t + 1])
-    >>> session.n_learned_, session.score_ > 0.6, esn.score(X[1200:], y[1200:]) < 0
-    (1100, True, True)
+    >>> session.n_learned_, session.score_ > 0.6, esn.score(X[700:], y[700:]) < 0
+    (700, True, True)
 
     A drift detector, such as `river.drift.ADWIN`, makes it forget at once:
 

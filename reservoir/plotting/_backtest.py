@@ -60,10 +60,10 @@ def backtest(
     >>> from reservoir import plotting
     >>> from reservoir.datasets import load_el_nino
     >>> from reservoir.model_selection import backtest
-    >>> result = backtest(Ridge(), load_el_nino(), horizon=12, n_lags=24, n_origins=10)
+    >>> result = backtest(Ridge(), load_el_nino(), horizon=12, n_lags=24, n_origins=5)
     >>> ax = plotting.backtest(result)
     >>> ax.get_legend_handles_labels()[1]
-    ['observed', '10 forecasts']
+    ['observed', '5 forecasts']
     """
     rows = rows_of_column(result, "forecasts", column)
     picture = Picture(ax, legend, line_kw)

@@ -83,7 +83,7 @@ def closed_loop_search(
     --------
     >>> from reservoir import ESNForecaster, plotting
     >>> from reservoir.datasets import lorenz
-    >>> forecaster = ESNForecaster(random_state=0).fit(lorenz(300, dt=0.05))
+    >>> forecaster = ESNForecaster(random_state=0).fit(lorenz(200, dt=0.05))
     >>> ax = plotting.closed_loop_search(forecaster.search_results_)
     >>> len(ax.get_lines())  # ten networks, and the circle
     11

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.one_engine
 ALPHAS = [1e-9, 1e-6, 1e-3, 1.0]
 SERIES = 3.0 + 2.0 * mackey_glass(241, random_state=0)
 X, Y = make_forecast_pairs(SERIES)
-FLOW = lorenz(241, dt=0.02, washout=200, random_state=0) / 10
+FLOW = lorenz(241, dt=0.02, random_state=0) / 10
 SEASON = np.cos(0.3 * np.arange(240))[:, None]
 MISSING = np.where(np.isin(np.arange(240), [30, 205, 206, 239])[:, None], np.nan, Y)
 
