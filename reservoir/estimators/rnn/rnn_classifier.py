@@ -85,9 +85,9 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
     --------
     >>> from reservoir import RNNClassifier
     >>> from reservoir.datasets import sine_square
-    >>> X, y = sine_square(800, random_state=0)
-    >>> clf = RNNClassifier(20, max_iter=2, random_state=0).fit(X[:500], y[:500])
-    >>> clf.score(X[500:], y[500:]) > 0.95
+    >>> X, y = sine_square(900, random_state=0)
+    >>> clf = RNNClassifier(20, max_iter=2, random_state=0).fit(X[:600], y[:600])
+    >>> clf.score(X[600:], y[600:]) > 0.95
     True
     """
 
