@@ -208,7 +208,7 @@ def pytest_runtest_makereport(item):
     return report
 
 
-# --- starts ------------------------------------------------------------------------------------
+# --- starts and searches -------------------------------------------------------------------------
 
 # Folders whose tests train networks from a start, but seldom ask how good it is.
 _TRAINING = {"contracts", "estimators", "interop", "model_selection", "rnn", "saving", "training"}
@@ -224,6 +224,16 @@ def short_starts(request):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(start.__kwdefaults__, "n_iter", 4)
+        yield
+
+
+@pytest.fixture(scope="module")
+def short_searches():
+    """Let searches for a bias take 8 steps, not 60, where any that is certified will do."""
+    from reservoir.stability import _certified_values
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_certified_values, "_STEPS", 8)
         yield
 
 

@@ -24,7 +24,6 @@ from reservoir.stability import (
     find_limit_cycle,
     stable_bias,
 )
-from reservoir.stability import _certified_values
 from reservoir.stability.proofs import _certify, _two_norm
 from reservoir.stability.proofs._boxes import Box, interval_box
 from reservoir.stability.proofs._cycle_rates import _Window
@@ -34,15 +33,7 @@ from reservoir.stability.proofs._series_rate import _Series, series_rate
 from reservoir.stability.proofs._two_norm import norm_bound, perron_scaling
 from reservoir.stability.proofs._zonotopes import zonotope_box
 
-pytestmark = pytest.mark.one_engine
-
-
-@pytest.fixture(scope="module", autouse=True)
-def short_searches():
-    """Search for biases in 8 steps, not 60: here any that is certified will do."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_certified_values, "_STEPS", 8)
-        yield
+pytestmark = [pytest.mark.one_engine, pytest.mark.usefixtures("short_searches")]
 
 
 @cache

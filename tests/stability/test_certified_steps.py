@@ -14,7 +14,7 @@ from reservoir.building import Recipe, build_reservoir
 from reservoir.dynamics import Reservoir, run, run_many
 from reservoir.stability import Certificate, certified_bias, certify, certify_cycle, drive_range
 
-pytestmark = pytest.mark.one_engine
+pytestmark = [pytest.mark.one_engine, pytest.mark.usefixtures("short_searches")]
 
 N_STATES = 12
 

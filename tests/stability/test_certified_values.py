@@ -23,9 +23,10 @@ from reservoir.stability import (
     stable_bias,
     transient_length,
 )
+from reservoir.stability import _certified_values
 from reservoir.topologies import delay_line, forward_connection, random_sparse
 
-pytestmark = pytest.mark.one_engine
+pytestmark = [pytest.mark.one_engine, pytest.mark.usefixtures("short_searches")]
 
 # --- designed biases ----------------------------------------------------------------------------
 
@@ -63,7 +64,8 @@ def mean_slope(res):
 
 @pytest.mark.slow_cases(2)
 @pytest.mark.parametrize("seed", range(4))
-def test_each_objective_is_best_in_its_own_criterion(seed):
+def test_each_objective_is_best_in_its_own_criterion(seed, monkeypatch):
+    monkeypatch.setattr(_certified_values, "_STEPS", 60)
     res, low, high = weights(seed)
     steep = stable_bias(res.W, low, high, random_state=seed)
     small = stable_bias(res.W, low, high, objective="magnitude", random_state=seed)

@@ -16,7 +16,7 @@ from reservoir.stability import UnboundedActivationError, certify, design, drive
 from reservoir.stability._drive_ranges import inputs_of_drive
 from reservoir.topologies import delay_line
 
-pytestmark = pytest.mark.one_engine
+pytestmark = [pytest.mark.one_engine, pytest.mark.usefixtures("short_searches")]
 
 WIDE = 1e3  # a drive for which every slope of tanh may be 1
 RIGID = ("orthogonal", "ring")

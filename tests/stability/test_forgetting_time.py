@@ -16,7 +16,7 @@ from reservoir.dynamics import Reservoir
 from reservoir.stability import certify, certify_cycle, certify_loop, drive_range, stable_bias
 from reservoir.stability.proofs import _certificate, _forgetting_time
 
-pytestmark = pytest.mark.one_engine
+pytestmark = [pytest.mark.one_engine, pytest.mark.usefixtures("short_searches")]
 
 
 def needed(res, distance, drives=None, seed=0):
