@@ -135,10 +135,10 @@ def train_variable_projection(
     >>> from reservoir.training.starts import start
     >>> from reservoir.training.trainer import Data
     >>> from reservoir.training.variable_projection import train_variable_projection
-    >>> X, y = narma(1000, random_state=0)
-    >>> network, data = Network(SimpleCell(30), 1, 1), Data([X], [y[:, None]])
+    >>> X, y = narma(300, random_state=0)
+    >>> network, data = Network(SimpleCell(20), 1, 1), Data([X], [y[:, None]])
     >>> params = start(network, data.inputs, data.targets, random_state=0).params
-    >>> done = train_variable_projection(network, params, data, max_iter=50)
+    >>> done = train_variable_projection(network, params, data, max_iter=30)
     >>> min(done.validation_losses) < 0.8 * done.validation_losses[0]
     True
     """

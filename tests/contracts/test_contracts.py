@@ -45,8 +45,8 @@ from reservoir.series_models.seasonal_naive import LastSeason
 from reservoir.series_models.series_data import Bounds
 
 pytestmark = pytest.mark.one_engine
-X, Y = narma(600, random_state=0)
-TRAIN, TEST = slice(0, 450), slice(450, 600)
+X, Y = narma(400, random_state=0)
+TRAIN, TEST = slice(0, 300), slice(300, 400)
 
 
 @contextmanager
@@ -105,7 +105,7 @@ def test_a_toy_is_fitted_cloned_pickled_saved_and_loaded(name, toys, tmp_path):
 def test_any_split_of_the_rows_equals_one_fit(name, toys):
     whole = MODELS[name]().set_params(washout=20).fit(X[TRAIN], Y[TRAIN])
     parts = MODELS[name]().set_params(washout=20)
-    for a, b in ((0, 7), (7, 200), (200, 450)):
+    for a, b in ((0, 7), (7, 150), (150, 300)):
         parts.partial_fit(X[a:b], Y[a:b])
     assert not {"coef_", "rows_"} & set(vars(parts))  # solved for when they are first read
     np.testing.assert_allclose(parts.predict(X[TEST]), whole.predict(X[TEST]), rtol=0, atol=1e-9)
@@ -131,7 +131,7 @@ def test_a_toy_is_searched_in_a_pipeline(model, grid, toys):
 
 
 def test_the_nearest_readout_equals_scikit_learns(toys):
-    lists = [X[:200], X[200:300], X[300:450]], [Y[:200], Y[200:300], Y[300:450]]
+    lists = [X[:130], X[130:200], X[200:300]], [Y[:130], Y[130:200], Y[200:300]]
     for data in ((X[TRAIN], Y[TRAIN]), lists):
         ours = esn(readout="nearest").fit(*data).predict(X[TEST])
         theirs = esn(readout=KNeighborsRegressor(1)).fit(*data).predict(X[TEST])
@@ -141,7 +141,7 @@ def test_the_nearest_readout_equals_scikit_learns(toys):
 def test_lagged_inputs_equal_a_ridge_on_a_table_of_lags(toys):
     model = LagRegressor(n_lags=5, alpha=1e-3, washout=10).fit(X[TRAIN], Y[TRAIN])
     table = np.hstack([np.roll(X, 5 - k, axis=0) for k in range(6)])
-    ridge = Ridge(1e-3).fit(table[10:450], Y[10:450])
+    ridge = Ridge(1e-3).fit(table[10:300], Y[10:300])
     np.testing.assert_allclose(model.coef_, ridge.coef_, rtol=0, atol=1e-9)
     np.testing.assert_allclose(model.predict(X[TEST]), ridge.predict(table[TEST]), atol=1e-9)
     assert not hasattr(model, "reservoir_")
@@ -149,10 +149,10 @@ def test_lagged_inputs_equal_a_ridge_on_a_table_of_lags(toys):
     # sequences, and a run from a state of one's own
     several = model.predict([X[TEST], X[:70]], initial_state="zeros")
     np.testing.assert_array_equal(several[1], model.predict(X[:70], initial_state="zeros"))
-    rows, state = model.predict(X[450:500], return_state=True)
-    rest = model.predict(X[500:600], initial_state=state)
+    rows, state = model.predict(X[300:350], return_state=True)
+    rest = model.predict(X[350:400], initial_state=state)
     np.testing.assert_array_equal(np.concatenate([rows, rest]), model.predict(X[TEST]))
-    assert model.states(X[TEST]).shape == (150, 6 * X.shape[1])
+    assert model.states(X[TEST]).shape == (100, 6 * X.shape[1])
 
 
 @pytest.mark.filterwarnings("ignore:The closed loop:RuntimeWarning")
@@ -196,7 +196,7 @@ def test_the_rule_scores_with_akaikes_criterion(toys, solver):
     model = esn(alpha=alphas, alpha_selection="akaike", solver=solver, **one)
     model = model.fit(X[TRAIN], Y[TRAIN])
     H = np.hstack([esn().fit(X[TRAIN], Y[TRAIN]).states(X[TRAIN], initial_state="zeros"), X[TRAIN]])
-    H, y = H[45:], Y[45:450]
+    H, y = H[30:], Y[30:300]
     centred = H - H.mean(axis=0)
     for alpha, score in zip(alphas, model.alpha_scores_[:, 0], strict=True):
         residual = y - Ridge(alpha).fit(H, y).predict(H)

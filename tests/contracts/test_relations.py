@@ -267,7 +267,7 @@ def test_predictions_have_the_dimensions_of_the_targets(cls, dtype):
             assert model.coef_.shape[:-1] == y.shape[1:]
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     ("cls", "options"),
     [case for case in OPTIONS if case[0] in NUMBERS and not {"feedback", "output"} & {*case[1]}],

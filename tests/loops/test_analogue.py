@@ -148,6 +148,7 @@ def test_short_series_and_own_networks_have_no_rivals():
         assert bool(rivals) == bool(known)
 
 
+@pytest.mark.slow
 def test_forecasts_by_an_analogue_go_on_after_rows_and_are_saved(tmp_path):
     series = spikes(420)
     model = ESNForecaster(search="dynamics", random_state=0).fit(series[:330])

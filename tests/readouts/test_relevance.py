@@ -131,6 +131,7 @@ def labelled(n, n_classes=3, seed=0):
 SIZES = [2, 3, 50, 51, 99, 100, 199, 500, 501, 2499, 2500, 3001, 14_000, 14_995, 14_996, 100_000]
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("n", SIZES)
 def test_folds_leave_most_rows_to_learn_from(n):
     y, Y = labelled(n)

@@ -15,6 +15,7 @@ from reservoir.dynamics import Reservoir, run_many
 from reservoir.metrics import memory_capacity
 from reservoir.scaling import scale_to_norm
 from reservoir.stability import (
+    _certified_values,
     certify,
     critical_bias,
     drive_range,
@@ -23,7 +24,6 @@ from reservoir.stability import (
     stable_bias,
     transient_length,
 )
-from reservoir.stability import _certified_values
 from reservoir.topologies import delay_line, forward_connection, random_sparse
 
 pytestmark = [pytest.mark.one_engine, pytest.mark.usefixtures("short_searches")]

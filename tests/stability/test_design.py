@@ -195,7 +195,7 @@ def test_alternatives_are_what_they_say():
     assert repr(found.alternatives[0]).splitlines()[1].split() == lines[1].split()
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.filterwarnings(
     "ignore:The reservoir with the longest"
 )  # two units under a drive of 30

@@ -126,7 +126,7 @@ def test_cycles_at_the_threshold_hold_in_rational_arithmetic(seed):
         assert is_definite(exact_form(A, diagonal(leak), *form))
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_no_sequence_of_slopes_breaks_what_is_proved_of_a_period(seed):
     steps = cycle_at_the_threshold(seed)

@@ -77,7 +77,7 @@ def test_linear_networks_are_certified_up_to_radius_one():
 def test_what_diverges_is_never_certified(name):
     rng = np.random.default_rng(1)
     n_refused = 0
-    for _ in range(20):
+    for _ in range(12):
         n = int(rng.integers(1, 5))
         W = np.abs(rng.normal(size=(n, n)))  # non-negative: all slopes may be 1 at once
         W *= rng.uniform(0.5, 1.5) / np.abs(np.linalg.eigvals(W)).max()
@@ -87,7 +87,7 @@ def test_what_diverges_is_never_certified(name):
             if np.abs(np.linalg.eigvals(W)).max() >= 1:
                 assert not found
                 n_refused += 1
-    assert n_refused > 30
+    assert n_refused > 15
 
 
 def test_a_network_of_relus_keeps_its_bias_and_needs_no_box():

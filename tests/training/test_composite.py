@@ -224,6 +224,7 @@ def test_what_reads_rows_to_come_is_for_recordings(cell, tmp_path):
         train(network, rnn.params_, Data([X], [Y]), adam(), truncation=20)
 
 
+@pytest.mark.slow
 def test_long_recordings_are_run_as_a_whole():
     """A thing at the last of 2500 rows is seen at the first: `identity` units that only add."""
     cell = BidirectionalCell((SimpleCell(1, "identity"), SimpleCell(1, "identity")))

@@ -298,6 +298,7 @@ def test_norms_of_invalid_input_raise():
 # ---------------------------------------------------------------- the picture
 
 
+@pytest.mark.slow
 def test_picture_shows_decades_and_ends_where_the_product_is_zero():
     plt = pytest.importorskip("matplotlib.pyplot")
     from reservoir import plotting

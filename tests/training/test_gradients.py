@@ -35,7 +35,7 @@ from reservoir.training.rtrl import rtrl_gradient, rtrl_start
 pytestmark = pytest.mark.both_engines
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("output, loss", PAIRS)
 @pytest.mark.parametrize("cell", CELL_LIST.values(), ids=CELL_LIST)
 def test_bptt_is_the_gradient_for_every_cell_output_and_loss(cell, output, loss):

@@ -344,6 +344,7 @@ def test_in_the_regressor(cell):
     assert single.best_loss_ < 0.2 * single.loss_curve_[0]
 
 
+@pytest.mark.slow
 def test_in_the_classifier_with_one_label_per_sequence():
     rng = np.random.default_rng(0)
     X = [rng.uniform(-1, 1, (n, 1)) for n in rng.integers(5, 9, 24)]

@@ -178,7 +178,7 @@ def test_credit_steps_find_the_memory_that_narma_needs():
         assert credited < 0.15
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cell", [GRUCell(24), GRUCell(24, reset_after=False), LSTMCell(24), LSTMCell(24, peephole=True)]
 )
@@ -390,7 +390,7 @@ def test_repeating_the_printed_recipe_returns_its_best_iterate():
     assert error == pytest.approx(result.history.min())
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("n_steps", [3, 5, 40])
 @pytest.mark.parametrize("kind", ["zeros", "constant", "normal"])
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -608,7 +608,7 @@ def test_online_steps_follow_a_drift():
     assert credited < layer < follow(None, readout_only=True)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_an_online_step_never_raises_the_error_of_its_window(output):
     for seed in range(6):

@@ -133,6 +133,7 @@ UPPER = {
 }
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("shortcuts", [False, True])
 @pytest.mark.parametrize("name", UPPER)
 def test_upper_layers_pass_on_the_states_below(name, shortcuts, global_random_seed):

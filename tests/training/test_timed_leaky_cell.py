@@ -187,6 +187,7 @@ def test_labels(target):
             clf.sample(3)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("solver", ["lbfgs", "least_squares", "hessian_free"])
 def test_solvers_that_take_all_data_lower_the_loss(solver):
     times, u, y = timed(150)

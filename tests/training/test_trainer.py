@@ -112,7 +112,7 @@ def test_every_solver_improves(solver, global_random_seed):
     assert rnn.best_epoch_ > 10
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("schedule", sorted(SCHEDULES))
 def test_every_schedule_improves(schedule):
     X, y = series()

@@ -53,7 +53,7 @@ def drawn(network, seed=0):
 # ---------------------------------------------------------------------------- the objective
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
 @pytest.mark.parametrize("include_input", [False, True])
 def test_the_gradient_is_that_of_the_error_with_the_readout_solved_for(cell, include_input):
@@ -271,7 +271,7 @@ ROWS = np.random.default_rng(0).uniform(-1, 1, (60, 2))
 VALUES = ROWS[:, 0] * ROWS[:, 1]
 
 
-@pytest.mark.fast_cases(7)
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize(
     "params",
     [

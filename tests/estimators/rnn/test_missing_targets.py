@@ -77,6 +77,7 @@ def test_several_sequences_and_loops_on_own_outputs():
         one.forecast(5)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("online", ["bptt", "rtrl", "least_squares"])
 def test_online_a_gap_at_the_start_is_a_washout(online):
     X, y, _, _ = data(160)
@@ -191,7 +192,7 @@ GAPS = {
 }
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("params", [{}, {"solver": "lbfgs", "cell": "lstm"}, {"loss": "hinge"}])
 @pytest.mark.parametrize("kind", GAPS)
 def test_a_row_without_a_label_is_one_of_weight_zero(kind, params):
@@ -220,6 +221,7 @@ def test_class_weights_count_labels_that_are_there():
     np.testing.assert_array_equal(skipped.predict_proba(X), weighed.predict_proba(X))
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("online", ["bptt", "rtrl"])
 def test_labels_that_come_now_and_then(online):
     X, y, known = labelled(240)

@@ -180,7 +180,7 @@ class TestExtremes:
                 if target is not y and init == "least_squares":
                     np.testing.assert_allclose(rnn.predict(given), value, atol=1e-3)
 
-    @pytest.mark.fast_cases(1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e12, 1e15])
     def test_units(self, cell, dtype, scale):
         """A fitted start sees its data at unit scale, whatever their units."""

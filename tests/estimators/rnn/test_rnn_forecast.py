@@ -70,7 +70,7 @@ class TestForecast:
             u = u[0]
             np.testing.assert_allclose(row, u, atol=1e-9)
 
-    @pytest.mark.fast_cases(2)
+    @pytest.mark.fast_cases(1)
     @pytest.mark.parametrize("initial_state", [None, "zeros", "last", "steady"])
     def test_row_0_with_context_equals_predict(self, waves, params, initial_state):
         Z = in_range(waves, params)

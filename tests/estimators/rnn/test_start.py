@@ -209,6 +209,7 @@ class TestFromESN:
         )
         return esn.fit(z[:399], z[1:400, 0]), z
 
+    @pytest.mark.fast_cases(3)
     def test_outputs_and_forecasts_are_the_same(self, leak_rate, include_input, dtype):
         esn, z = self.fit(leak_rate, include_input, dtype)
         rnn = esn.to_rnn()
@@ -230,7 +231,7 @@ class TestFromESN:
             esn.score(z[399:-1], z[400:, 0]), abs=1e-4
         )
 
-    @pytest.mark.fast_cases(2)
+    @pytest.mark.fast_cases(1)
     def test_training_starts_from_its_loss(self, leak_rate, include_input, dtype):
         esn, z = self.fit(leak_rate, include_input, dtype)
         X, y = z[:399], z[1:400, 0]
@@ -389,7 +390,7 @@ def test_what_is_no_network():
 # -------------------------------------------------------------------------- weights of before
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", CELLS)
 def test_warm_start_continues(cell):
     X, y = series()

@@ -46,7 +46,7 @@ HELD = np.linspace(1.0, 2.0, 5)  # losses of five sequences under random weights
 TIES = np.array([-1.0, 1.0, -1.0, 1.0, 0.5])
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("least_squares", "esn", "chosen"),
     [

@@ -155,6 +155,7 @@ def test_components_are_clipped_before_the_norm(norm):
     assert not np.isfinite(Objective(network, clip_value=0.3).gradient(params, grads)).all()
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cls", [RNNRegressor, RNNClassifier])
 def test_clipping_and_curricula_reach_training_and_are_saved(cls, tmp_path):
     targets = ys if cls is RNNRegressor else [values > y.mean() for values in ys]
