@@ -238,6 +238,7 @@ def test_training_gains_from_the_start(name, most, seeds):
     assert np.median(ratios) < most
 
 
+@pytest.mark.full_starts
 @pytest.mark.slow
 def test_noise_is_not_fitted():
     """A search to the end fits the noise; held-out rows stop it before."""

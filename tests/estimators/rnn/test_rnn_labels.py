@@ -329,7 +329,7 @@ class TestPartialFit:
     @pytest.mark.parametrize("online", ["bptt", "rtrl", "least_squares"])
     @pytest.mark.parametrize("loss", ["auto", "hinge"])
     def test_it_learns(self, online, loss):
-        X, y = per_step(1000)
+        X, y = per_step(1500)
         clf = make(
             RNNClassifier,
             online=online,
@@ -338,9 +338,9 @@ class TestPartialFit:
             learning_rate_init=0.02,
             truncation=10,
         )
-        for rows in np.split(np.arange(800), 8):
+        for rows in np.split(np.arange(1200), 12):
             clf.partial_fit(X[rows], y[rows])
-        assert clf.score(X[800:], y[800:]) > 0.7
+        assert clf.score(X[1200:], y[1200:]) > 0.7
 
 
 def shapes_of_waves(n, rng):
