@@ -21,6 +21,7 @@ from reservoir._validation.scalars import (
     caller_level,
     check_choice,
     check_count,
+    check_fixed,
     check_instance,
     check_n_jobs,
     check_number,
@@ -28,10 +29,12 @@ from reservoir._validation.scalars import (
     check_penalties,
     check_scaling,
     check_switch,
+    check_unchanged,
+    fixed_parameters,
+    is_same,
+    resolve_washout,
 )
 from reservoir._validation.times import Times
-from reservoir._validation.unchanged import check_fixed, check_unchanged, fixed_parameters, is_same
-from reservoir._validation.washout import resolve_washout
 
 __all__ = [
     "Ending",

@@ -26,8 +26,7 @@ from reservoir.dynamics.feature_source import PLAIN_RUN, Block, FeatureSource, R
 from reservoir.dynamics.open_loop import block_rows, iter_states, run
 from reservoir.dynamics.reference import leaks_of, recurrent_matrix, step_many
 from reservoir.dynamics.reservoir import Reservoir
-from reservoir.dynamics.saturation import Record, new_record
-from reservoir.dynamics.unit_steps import Steps
+from reservoir.dynamics.saturation import Record, Steps, new_record
 
 _TRIED = 10  # rows of input on which a function passed as `augment` is tried out
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,8 +13,10 @@ from reservoir._typing import Array
 from reservoir._validation import caller_level
 from reservoir.activations import get_activation
 from reservoir.dynamics.reservoir import Reservoir
-from reservoir.dynamics.unit_steps import Names, Steps
 from reservoir.scaling import SpectralRadiusError, spectral_radius
+
+if TYPE_CHECKING:
+    from reservoir.dynamics.saturation import Names, Steps
 
 _WINDOW = 32  # number of recorded steps, at the start of the run and at the end of each block
 _GROWN = 1000.0  # a stable slow integrator that starts from zero grows by a factor of some hundred

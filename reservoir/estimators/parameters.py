@@ -28,9 +28,8 @@ from reservoir._validation import (
 )
 from reservoir.dynamics.augment import check_augment
 from reservoir.estimators.other_names import OTHER_NAMES
-from reservoir.readouts.penalty_path import check_alpha
 from reservoir.readouts.ridge import SOLVERS
-from reservoir.readouts.selection import SELECTIONS
+from reservoir.readouts.selection import SELECTIONS, check_alpha
 from reservoir.readouts.sums import check_forgetting
 
 _T = TypeVar("_T", bound=type)

@@ -38,7 +38,7 @@ from reservoir._validation import (
 )
 from reservoir._validation.index import plain_name
 from reservoir.activations import ACTIVATIONS
-from reservoir.dynamics.unit_steps import Names
+from reservoir.dynamics.saturation import Names
 from reservoir.estimators.parameters import (
     check_time_step,
     read_dtype,

@@ -24,10 +24,10 @@ from reservoir.readouts.contract import Readout
 from reservoir.readouts.dual import LeaveOneOut, leave_one_out_ridge
 from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.lms import LMS
-from reservoir.readouts.penalty_path import ridge_path
 from reservoir.readouts.qr import QRAccumulator
 from reservoir.readouts.recursive_least_squares import RecursiveLeastSquares
 from reservoir.readouts.ridge import RidgeReadout
+from reservoir.readouts.selection import ridge_path
 from reservoir.readouts.sliding_window import SlidingWindow
 from reservoir.readouts.stored import StoredReadout
 from reservoir.readouts.sums import RidgeSolution

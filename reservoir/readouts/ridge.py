@@ -17,15 +17,6 @@ from reservoir.readouts.dependent_errors import NeighbourSums, RunEnd, starts_of
 from reservoir.readouts.few_rows import Block, FewRows, block_of, standard_columns
 from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.input_rows import InputRows, ratio_of, solve_with_inputs
-from reservoir.readouts.penalty_path import (
-    along_penalties,
-    check_alpha,
-    default_path,
-    is_path,
-    rule_for,
-    solver_for,
-    variances_of,
-)
 from reservoir.readouts.qr import QRAccumulator
 from reservoir.readouts.ridge_rows import RidgeRows, rounded
 from reservoir.readouts.row_sample import RowSample
@@ -35,7 +26,14 @@ from reservoir.readouts.selection import (
     Runs,
     ScaledScores,
     SelectionRule,
+    along_penalties,
+    check_alpha,
+    default_path,
     folds,
+    is_path,
+    rule_for,
+    solver_for,
+    variances_of,
 )
 from reservoir.readouts.sums import RidgeSolution, RowSums, Solved, room_for_matrices
 from reservoir.readouts.temperature import held_out_temperature

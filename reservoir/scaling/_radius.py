@@ -16,12 +16,13 @@ from reservoir._typing import Array
 from reservoir._validation import check_number
 from reservoir.scaling._checks import as_matrix, row_of_entries, to_unit_size
 from reservoir.scaling._dense import EXACT_UNITS, dense_radius, exact_radius, is_nilpotent
-from reservoir.scaling._krylov import krylov_radius
-from reservoir.scaling._nonnegative import has_radius_of_modulus, perron_root
-from reservoir.scaling._symmetric import (
+from reservoir.scaling._large_blocks import (
+    has_radius_of_modulus,
     has_symmetric_signs,
     is_normal,
+    krylov_radius,
     largest_singular_value,
+    perron_root,
     symmetric_form,
     symmetric_radius,
 )

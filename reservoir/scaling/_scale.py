@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from reservoir._typing import Matrix
 from reservoir._validation import as_plain, check_number, check_scaling
 from reservoir.scaling._checks import as_matrix, entries, row_of_entries, to_unit_size
+from reservoir.scaling._large_blocks import largest_singular_value
 from reservoir.scaling._radius import spectral_radius
-from reservoir.scaling._symmetric import largest_singular_value
 
 
 def scale_to_spectral_radius(W: Any, radius: float) -> Matrix:

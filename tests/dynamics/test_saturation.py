@@ -35,8 +35,7 @@ from reservoir.datasets import (
     roessler,
 )
 from reservoir.dynamics import Reservoir, iter_states, run
-from reservoir.dynamics.saturation import Activity, rows_to_look_at
-from reservoir.dynamics.unit_steps import Steps
+from reservoir.dynamics.saturation import Activity, Steps, rows_to_look_at
 from reservoir.model_selection import make_forecast_pairs
 
 pytestmark = pytest.mark.both_engines

@@ -23,7 +23,7 @@ from reservoir import (
     load,
     save,
 )
-from reservoir._validation.unchanged import is_same
+from reservoir._validation.scalars import is_same
 
 pytestmark = pytest.mark.one_engine
 

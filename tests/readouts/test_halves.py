@@ -15,8 +15,7 @@ from reservoir import ESNClassifier, ESNRegressor, NVARRegressor, load, save
 from reservoir.datasets import narma, sine_square
 from reservoir.readouts import GramAccumulator, QRAccumulator
 from reservoir.readouts.gram import along_path
-from reservoir.readouts.penalty_path import default_path
-from reservoir.readouts.selection import Runs
+from reservoir.readouts.selection import Runs, default_path
 
 pytestmark = pytest.mark.both_engines
 

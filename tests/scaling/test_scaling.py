@@ -20,9 +20,13 @@ from reservoir.scaling import (
     spectral_radius,
 )
 from reservoir.scaling._dense import exact_radius, is_nilpotent
-from reservoir.scaling._krylov import krylov_radius
-from reservoir.scaling._nonnegative import has_radius_of_modulus, perron_root
-from reservoir.scaling._symmetric import is_normal, symmetric_form
+from reservoir.scaling._large_blocks import (
+    has_radius_of_modulus,
+    is_normal,
+    krylov_radius,
+    perron_root,
+    symmetric_form,
+)
 from reservoir.topologies import (
     TOPOLOGIES,
     band,

@@ -26,8 +26,7 @@ from reservoir.dynamics import Reservoir
 from reservoir.dynamics.closed_loop import loop_limit
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.past_inputs import PastInputs
-from reservoir.dynamics.saturation import Record
-from reservoir.dynamics.unit_steps import Steps
+from reservoir.dynamics.saturation import Record, Steps
 from reservoir.estimators.esn.esn_regressor import ESNRegressor
 from reservoir.estimators.esn.readout_model import ReadoutModel, ReadoutPredictor
 from reservoir.estimators.esn.readout_training import is_measured, washout_lengths

@@ -40,7 +40,7 @@ from reservoir.estimators.reporting import restored_on_error
 from reservoir.estimators.time_series_estimator import TimeSeriesEstimator
 from reservoir.loops.loop_by_loop import evenly_spaced_starts
 from reservoir.loops.path_loops import mean_log_errors
-from reservoir.readouts.penalty_path import is_path
+from reservoir.readouts.selection import is_path
 
 __all__ = ["LocalForecaster"]
 

@@ -12,9 +12,8 @@ import numpy as np
 from reservoir._validation import is_same
 from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.readouts.contract import ReadoutSettings
-from reservoir.readouts.penalty_path import is_path
 from reservoir.readouts.ridge import RidgeReadout
-from reservoir.readouts.selection import Runs
+from reservoir.readouts.selection import Runs, is_path
 
 
 def check_merge(one: Any, other: Any) -> None:

@@ -26,8 +26,7 @@ from reservoir.dynamics.closed_loop import LoopRun
 from reservoir.dynamics.feature_source import FeatureSource, Run
 from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.past_inputs import PastInputs
-from reservoir.dynamics.saturation import Record, held_by_bias
-from reservoir.dynamics.unit_steps import Names
+from reservoir.dynamics.saturation import Names, Record, held_by_bias
 from reservoir.estimators.esn._free_runs import free_runs
 from reservoir.estimators.esn.readout_training import (
     TrainingSequence,

@@ -54,7 +54,7 @@ from reservoir.estimators.targets import Numbers, TargetCoding
 from reservoir.estimators.time_series_estimator import TimeSeriesEstimator
 from reservoir.readouts import READOUTS, kind_of
 from reservoir.readouts.contract import Readout, ReadoutSettings
-from reservoir.readouts.penalty_path import is_path, rule_for
+from reservoir.readouts.selection import is_path, rule_for
 from reservoir.readouts.sums import check_forgetting
 
 _Self = TypeVar("_Self", bound="SourceEstimator")

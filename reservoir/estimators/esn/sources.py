@@ -24,7 +24,7 @@ from reservoir.estimators.esn.readout_training import is_measured
 from reservoir.estimators.parameters import read_dtype
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.readouts.input_rows import InputRows, most_input_rows
-from reservoir.readouts.penalty_path import is_path, rule_for
+from reservoir.readouts.selection import is_path, rule_for
 from reservoir.stability import Certificate, certify, drive_range
 from reservoir.stability.certified_bias import MARGIN, widened_range
 

@@ -22,9 +22,8 @@ from reservoir.building import Recipe
 from reservoir.dynamics import Pooling, Reservoir
 from reservoir.dynamics.engines import engine_for
 from reservoir.dynamics.pooling import POOLS, check_pools, pool_into
-from reservoir.dynamics.saturation import STRIDE, record_of
+from reservoir.dynamics.saturation import STRIDE, Names, record_of
 from reservoir.dynamics.state_quantiles import state_quantiles
-from reservoir.dynamics.unit_steps import Names
 from reservoir.estimators.describe import Described, description_of_reservoir
 from reservoir.estimators.parameters import check_parameters, documented, read_dtype
 from reservoir.estimators.reporting import restored_on_error
