@@ -128,6 +128,11 @@ FAULTS_OF_X = {
         "contains datetimes",
     ),
     "dates": (lambda: dated(DAYS), TypeError, "datetime column 'when'.*set_index"),
+    "dates of NumPy": (
+        lambda: np.array([[each] for each in DAYS.to_numpy()], dtype=object),
+        TypeError,
+        "X contains datetimes",
+    ),
     "zone": (lambda: dated(DAYS.tz_localize("UTC")), TypeError, "datetime column 'when'"),
     "periods": (lambda: dated(DAYS.to_period()), TypeError, "datetime column 'when'"),
     "objects": (lambda: dated(pd.Series(DAYS, dtype=object)), TypeError, "datetime column 'when'"),
@@ -306,6 +311,12 @@ WITH_DATES = (
     "pairs",
     "fill_gaps",
 )
+# neither columns of one series, of which a panel makes several, nor in place of X
+TIMES = ("date among objects", "dates", "zone", "periods", "objects", "durations")
+SEVERAL = ("fit of a panel", "fit of a long table")
+WITHOUT_DATES = [
+    door for door in (*DOORS, *DOORS_OF_NUMBERS) if door not in (*DOORS_OF_X, *SEVERAL)
+]
 # what forecasts may continue, and so all but features of whole series
 WITH_NUMBERS = (
     *WITH_DATES,
@@ -325,6 +336,7 @@ ASKED = [
     *((FAULTS, fault, DOORS_OF_NUMBERS) for fault in NOT_A_SHAPE),
     (FAULTS, "ragged", DOORS_OF_PARAMETERS),
     *((FAULTS_OF_X, fault, DOORS_OF_X) for fault in FAULTS_OF_X),
+    *((FAULTS_OF_X, fault, WITHOUT_DATES) for fault in TIMES),
     *((FAULTS_OF_Y, fault, DOORS_OF_Y) for fault in FAULTS_OF_Y),
     *((FAULTS_OF_DATES, fault, WITH_DATES) for fault in FAULTS_OF_DATES),
     (FAULT_OF_NUMBERS, "months", WITH_NUMBERS),

@@ -98,6 +98,7 @@ MODELS = {
     "classifier": lambda: ESNClassifier(25, class_weight={"up": 2.0}, random_state=0).fit(
         X, LABELS
     ),
+    "filter": lambda: ESNClassifier(25, transition="auto", random_state=0).fit(X, LABELS),
     "object labels": lambda: ESNClassifier(25, random_state=0).fit(X, LABELS.astype(object)),
     "trained": lambda: trained(),
     "trained gates": lambda: trained(cell=LSTMCell(6, peephole=True), dtype="float32"),
@@ -144,7 +145,11 @@ def continues(model):
     if model.sequence_column == 0 or whole:
         return np.zeros(1)
     if isinstance(model, ESNClassifier):
-        return np.zeros(1) if model.class_weight else model.partial_fit(X, LABELS).coef_
+        return (
+            np.zeros(1)
+            if model.class_weight or model.transition
+            else model.partial_fit(X, LABELS).coef_
+        )
     if isinstance(model, RNNClassifier):
         return model.partial_fit(X, LABELS).params_["W"]
     if isinstance(model, RNNRegressor):

@@ -726,19 +726,6 @@ def test_y_beside_x_in_every_container():
     )  # one per sequence
 
 
-# ---------------------------------------------------------------- dates among the values
-
-
-def test_dates_are_no_numbers():
-    X, y = table(REGULAR["days"])
-    objects = np.empty((500, 2), dtype=object)  # of NumPy's own dates, which float() takes
-    objects[:, 0], objects[:, 1] = list(X.index.to_numpy()), y.to_numpy()
-    with pytest.raises(TypeError, match="X contains datetimes"):
-        network().fit(objects, y.to_numpy())
-    objects[:, 0] = X["x"].to_numpy()
-    network().fit(objects, y.to_numpy())
-
-
 def test_an_id_may_be_a_date():
     X, y = table(REGULAR["days"])
     frame = X.assign(day=X.index.normalize() - pd.to_timedelta(np.arange(500) % 250, "D"))
@@ -776,8 +763,6 @@ def test_columns_of_exog_and_context_go_by_name(seed, piped):
             say(10, exog=wrong)
     with pytest.raises(ValueError, match=r"context lacks \['temp'\]"):
         say(3, context=context[["price", "x"]], exog=exog[:2])
-    with pytest.raises(TypeError, match="exog has the datetime column 'temp'"):
-        say(10, exog=exog.assign(temp=REGULAR["days"][:10]))
 
 
 def test_names_with_an_id_column_and_with_feedback():

@@ -268,12 +268,6 @@ def test_a_row_depends_on_its_sequence_alone():
     )
 
 
-def test_other_seeds_give_other_features():
-    features = small(bidirectional=True, missing_values="hold").fit(WALKS)
-    rows = features.transform(WALKS)
-    assert abs(clone(features).set_params(random_state=1).fit(WALKS).transform(WALKS) - rows).any()
-
-
 @pytest.mark.parametrize("size", [1e-300, 1e-20, 1e20, 1e300])
 def test_units_do_not_matter(size):
     constant = [np.column_stack([x, np.full(len(x), 7.0)]) for x in WALKS]

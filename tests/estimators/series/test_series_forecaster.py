@@ -153,8 +153,6 @@ def test_known_inputs_are_used(driven):
         # no stamp in common
         (PAST, PRICE[:40].set_axis(PAST.index + pd.offsets.MonthEnd(0)),
          "from 2015-01-01 to 2018-04-01 are needed; exog has none for 2015-01-01"),
-        (PAST, PRICE[:40].assign(day="Mon"), "exog contains text in column 'day', for instance 'M"),
-        (PAST, PRICE[:40].assign(day=PAST.index), "exog has the datetime column 'day'"),
     ],
 )  # fmt: skip
 def test_other_known_inputs_raise(given, exog, message, driven):
