@@ -9,10 +9,12 @@ def choose(items):
     Of a slow test that is marked ``slow_cases``, which says the same, those that CI runs.
 
     A test that says nothing gets cases that together hold each pair of values of any two of its
-    ``parametrize``. Marked ``fast_cases("values")`` it gets each value once, marked
-    ``fast_cases(3)`` three cases of many values that lie evenly in the list.
+    ``parametrize``, where one ``seed`` stands for all. Marked ``fast_cases("values")`` it gets each
+    value once, marked ``fast_cases(3)`` three cases of many values that lie evenly in the list.
     """
     wanted, cases = _wanted(items), _cases(items)
+    if wanted == "pairs":
+        cases = _without_seeds(cases, items)
     if isinstance(wanted, int):
         return [items[i] for i in spread([set(case) for case in cases], wanted)]
     return [items[i] for i in cover(_held(cases, 1 if wanted == "values" else 2))]
@@ -40,6 +42,14 @@ def _cases(items):
     """Return the values of each case, numbered by their `parametrize`."""
     # pytest's list of what each `parametrize` calls its values; their order in a case never varies
     return [tuple(enumerate(item.callspec._idlist)) for item in items]
+
+
+def _without_seeds(cases, items):
+    """Return cases without the number of each one's draw, whose names `parametrize` has written."""
+    seeds = [str(item.callspec.params.get("seed")) for item in items]
+    names = zip(*cases, strict=True)
+    place = next((k for k, of in enumerate(names) if [name for _, name in of] == seeds), None)
+    return [case if place is None else case[:place] + case[place + 1 :] for case in cases]
 
 
 def _held(cases, size):

@@ -99,13 +99,24 @@ def test_few_cases_hold_many_values():
     assert spread([{0}, {1}], 5) == [0, 1]
 
 
+def case_of(names, mark=None, **params):
+    callspec = SimpleNamespace(_idlist=names, params=params)
+    return SimpleNamespace(get_closest_marker=lambda _: mark, callspec=callspec)
+
+
+def test_one_seed_stands_for_all():
+    items = [case_of([a, str(k)], seed=k) for a in "ab" for k in range(3)]
+    chosen = choose(items)
+    assert [item.callspec._idlist for item in chosen] == [["a", "0"], ["b", "0"]]
+    assert add_nothing(items, chosen) == []  # the others are slow
+    assert len(choose([case_of([str(k)], seed=k) for k in range(3)])) == 1
+    assert len(choose([case_of([str(k)], number=k) for k in range(3)])) == 3
+
+
 @pytest.mark.parametrize(("wanted", "n_cases"), [(None, 12), ("values", 4), (2, 2)])
 def test_cases_are_chosen_as_marked(wanted, n_cases):
     mark = wanted and SimpleNamespace(args=[wanted])
-    items = [
-        SimpleNamespace(get_closest_marker=lambda _: mark, callspec=SimpleNamespace(_idlist=names))
-        for names in product("01", "xyz", "abcd")
-    ]
+    items = [case_of(names, mark) for names in product("01", "xyz", "abcd")]
     chosen = choose(items)
     assert len(chosen) == n_cases
     left_out = add_nothing(items, chosen)
