@@ -56,7 +56,7 @@ def run_many(
     ----------
     reservoir : Reservoir
     series : sequence of arrays of shape (n_samples, n_features)
-        The inputs of each series; the lengths may differ.
+        The inputs of each series; the lengths may differ, and be 0, which leads to no states.
     initial_states : array of shape (n_series, n_units), optional
         The states before the first steps; zero by default.
     feedback : sequence of arrays of shape (n_samples, n_outputs), optional

@@ -74,7 +74,6 @@ def calls():
     yield WHOLE.fit, WALKS
     yield ESN.predict, {"X": X, "initial_state": STATE}
     yield ESN.predict, {"X": [X, X]}
-    yield ESN.states, {"X": np.stack([X, X])}
     yield ESN.score, ROWS
     yield WHOLE.score, WALKS
     yield lambda x, y: ESN.stream().learn(x, y), {"x": X[:1].copy(), "y": y[:1].copy()}
@@ -116,8 +115,6 @@ def calls():
     yield readouts.leave_one_out_ridge, {"H": X, "Y": y, "alphas": w[:2], "sample_weight": w}
     for kind in (readouts.GramAccumulator, readouts.QRAccumulator):
         yield kind(2, 1).update, {"H": X, "Y": y[:, None], "sample_weight": w}
-    yield readouts.RecursiveLeastSquares().fit, {"X": X, "y": y}
-    yield readouts.LMS().fit(X, y).predict, {"X": X}
     yield lambda W: scaling.scale_to_norm(W, 0.5), {"W": MATRIX}
     yield topologies.add_self_loops, {"W": MATRIX}
     yield lambda w: datasets.multiple_superposed_oscillators(9, frequencies=w), {"w": X[0] + 2}

@@ -140,14 +140,15 @@ def test_n_jobs_changes_no_bit(selection):
 
 @pytest.mark.parametrize("selection", ["blocked", "holdout"])
 @pytest.mark.parametrize("per_target", [False, True])
-def test_selection_scores_are_those_of_explicit_refits(selection, per_target):
+@pytest.mark.parametrize("least", [1e-12, 1e-6])  # by a triangular factor, and by a Gram matrix
+def test_selection_scores_are_those_of_explicit_refits(selection, per_target, least):
     rng = np.random.default_rng(0)
     Xs = [rng.uniform(-1, 1, (n, 1)) for n in (120, 75, 201)]
     ys = [np.roll(X, 1) * [1, 0.1] + 0.2 * rng.normal(size=(len(X), 2)) for X in Xs]
-    alphas = [1e-12, 1e-4, 1e-1, 10.0]
+    alphas = [least, 1e-4, 1e-1, 10.0]
     model = ESNRegressor(
         25, alpha=alphas, alpha_selection=selection, alpha_per_target=per_target, washout=7,
-        random_state=1,
+        n_lags=1, input_alpha=None, random_state=1,
     ).fit(Xs, ys)  # fmt: skip
     H = [np.hstack([s, X])[7:] for s, X in zip(model.states(Xs), Xs, strict=True)]
     Y = [part[7:] for part in ys]
@@ -159,6 +160,7 @@ def test_selection_scores_are_those_of_explicit_refits(selection, per_target):
         ends = [round(n * k / 5) for k in range(6)]
         folds = [(np.arange(n) >= a) & (np.arange(n) < b) for a, b in itertools.pairwise(ends)]
     H, Y = np.vstack(H), np.concatenate(Y)
+    assert kind_in(model) is (QRAccumulator if least < 1e-11 else GramAccumulator)
     expected = naive.block_scores(H, Y, alphas, [np.flatnonzero(fold) for fold in folds])
     np.testing.assert_allclose(model.alpha_scores_, expected, rtol=1e-8)
     best = expected if per_target else (expected / Y.var(axis=0)).sum(axis=1)

@@ -1,7 +1,5 @@
 """Echo state estimators: purity, chunks, seeds, weights, containers, readouts."""
 
-import itertools
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -198,29 +196,6 @@ def test_alpha_from_a_path(selection, per_target, global_random_seed):
         assert esn.alpha_ == alphas[np.argmin(in_units.sum(axis=1))]
         fixed = ESNRegressor(50, alpha=esn.alpha_, random_state=global_random_seed).fit(X, Y)
         np.testing.assert_allclose(esn.coef_, fixed.coef_, atol=1e-8)
-
-
-@pytest.mark.parametrize("selection", ["blocked", "holdout"])
-def test_selection_scores_are_those_of_explicit_refits(selection):
-    rng = np.random.default_rng(0)
-    Xs = [rng.uniform(-1, 1, (n, 1)) for n in (120, 75, 201)]
-    ys = [np.roll(X[:, 0], 1) + 0.2 * rng.normal(size=len(X)) for X in Xs]
-    alphas = [1e-4, 1e-1, 10.0]
-    one = {"n_lags": 1, "input_alpha": None, "washout": 7, "random_state": 1}
-    esn = ESNRegressor(25, alpha=alphas, alpha_selection=selection, **one).fit(Xs, ys)
-    H = [np.hstack([s, X])[7:] for s, X in zip(esn.states(Xs), Xs, strict=True)]
-    y = [part[7:] for part in ys]
-    if selection == "holdout":
-        held = [np.arange(len(h)) >= len(h) - round(0.2 * len(h)) for h in H]
-        folds = [np.concatenate(held)]
-    else:
-        n = sum(map(len, H))
-        ends = [round(n * k / 5) for k in range(6)]
-        folds = [(np.arange(n) >= a) & (np.arange(n) < b) for a, b in itertools.pairwise(ends)]
-    H, y = np.vstack(H), np.concatenate(y)
-    for alpha, score in zip(alphas, esn.alpha_scores_[:, 0], strict=True):
-        errors = [(Ridge(alpha).fit(H[~f], y[~f]).predict(H[f]) - y[f]) ** 2 for f in folds]
-        np.testing.assert_allclose(score, np.concatenate(errors).mean(), rtol=1e-8)
 
 
 class TestReadout:
