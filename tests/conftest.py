@@ -237,6 +237,28 @@ def short_searches():
         yield
 
 
+# Folders whose tests fit forecasters of series, but seldom ask how well models are weighted.
+_OF_SERIES = {"contracts", "model_selection", "plotting", "saving", "series", "validation"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_comparisons(request):
+    """Let models of a series be compared by 3 fits, not 8, unless a module is `full_comparisons`.
+
+    The fits of a module must be alike, so this is no matter of single tests.
+    """
+    if request.path.parent.name not in _OF_SERIES or request.node.get_closest_marker(
+        "full_comparisons"
+    ):
+        yield
+        return
+    from reservoir.series_models import series_data
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(series_data, "_N_FITS", 3)
+        yield
+
+
 # --- engines -----------------------------------------------------------------------------------
 
 ONE, BOTH = "one_engine", "both_engines"
