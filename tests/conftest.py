@@ -237,25 +237,18 @@ def short_searches():
         yield
 
 
-# Folders whose tests fit forecasters of series, but seldom ask how well models are weighted.
+# Folders whose tests fit forecasters of series, but do not ask how well models are weighted.
 _OF_SERIES = {"contracts", "model_selection", "plotting", "saving", "series", "validation"}
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module", autouse=True)  # not by test: the fits of a module must be alike
 def few_comparisons(request):
-    """Let models of a series be compared by 3 fits, not 8, unless a module is `full_comparisons`.
-
-    The fits of a module must be alike, so this is no matter of single tests.
-    """
-    if request.path.parent.name not in _OF_SERIES or request.node.get_closest_marker(
-        "full_comparisons"
-    ):
-        yield
-        return
+    """Let models of a series be compared by 3 fits, not 8."""
     from reservoir.series_models import series_data
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(series_data, "_N_FITS", 3)
+        if request.path.parent.name in _OF_SERIES:
+            patch.setattr(series_data, "_N_FITS", 3)
         yield
 
 

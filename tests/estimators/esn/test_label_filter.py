@@ -1,5 +1,8 @@
 """A filter over the labels of an echo state network: `ESNClassifier(transition="auto")`."""
 
+import copy
+import functools
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -33,8 +36,14 @@ def hidden_states(n_rows, n_classes=3, stay=0.97, noise=1.0, seed=0):
     return (y + noise * rng.standard_normal(n_rows))[:, None], y
 
 
-def fitted(n_classes=3, seed=0, **options):
+def fitted(*args, **options):
     """Return a filtered network without memory, and rows after those of its training."""
+    clf, X, y = _fitted(*args, **options)
+    return copy.deepcopy(clf), X, y
+
+
+@functools.cache
+def _fitted(n_classes=3, seed=0, **options):
     X, y = hidden_states(1500, n_classes, seed=seed)
     settings = {**MEMORYLESS, "random_state": seed, "transition": "auto", **options}
     clf = ESNClassifier(**settings).fit(X[:1000], y[:1000])

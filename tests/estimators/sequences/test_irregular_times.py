@@ -13,7 +13,7 @@ from reservoir.model_selection import channel_importance, stack_sequences
 pytestmark = pytest.mark.one_engine
 
 
-def timed(seed=0, n=40, n_channels=2, longest=20):
+def timed(seed=0, n=20, n_channels=2, longest=20):
     """Return sequences with a column of times in front, and labels."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(5, longest, n)

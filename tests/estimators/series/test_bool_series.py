@@ -21,7 +21,7 @@ def forecasts(model):
     return np.concatenate([np.ravel(table) for table in tables])
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("kind", ["array", "list", "Series", "boolean", "gaps", "DataFrame"])
 def test_bool_series_stay_within_0_and_1(kind):
     dated = pd.Series(OPEN, MONTHS, name="open")
@@ -63,6 +63,7 @@ def test_only_the_bool_series_of_a_panel_are_bounded(panel):
     assert one.max(axis=None) == 1 < other.max(axis=None)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("later", [np.array([True, False, True]), np.array([1.0, 0.0, np.nan])])
 def test_later_rows_and_files_keep_the_bounds(later, tmp_path):
     model = quick().fit(OPEN).update(later)
@@ -90,6 +91,7 @@ def switching(n_rows):
     return pd.DataFrame({"value": values, "large": values > 0.5})
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:In closed loop no network")
 def test_bool_columns_of_a_system_stay_within_0_and_1(tmp_path):
     y = switching(200)

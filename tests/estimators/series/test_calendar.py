@@ -85,7 +85,7 @@ def calendar(index):
     return Calendar.of("y", series(index))
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", FREQUENCIES)
 def test_dates_continue_as_in_pandas(name):
     lengths = [n for n in LENGTHS if n >= FROM.get(name, 3)]
@@ -238,6 +238,7 @@ def without(index, *rows):
     return index[np.setdiff1d(np.arange(len(index)), rows)]
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("name", ["month starts", "days", "hours", "work days", "days but Sundays",
                                   "a day of the month", "quarters"])  # fmt: skip
 @pytest.mark.parametrize("n_before", [1, 3, 20, 45])

@@ -229,7 +229,7 @@ def test_a_context_is_another_start(search, fitted):
         model.forecast(3, context=ORBIT[:15])
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.filterwarnings("ignore:The forecast was clipped at its bounds")
 @pytest.mark.parametrize("case", ["no seed", "lags", "exog", "context"])
 def test_more_steps_change_none_of_the_first(case):
@@ -417,7 +417,7 @@ def test_the_ensemble_has_the_given_size(n_networks, noise):
     assert np.isfinite(model.forecast(5)).all()
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("clip", [0, 0.1, "auto"])
 def test_forecasts_stay_within_their_bounds_and_warn(clip):
     rows = np.exp(np.arange(300) / 40)[:, None]
@@ -563,7 +563,7 @@ SERIES = {
 }
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", SERIES)
 def test_series_of_all_kinds_are_forecast_without_a_warning(name):
     own = [{"n_units": 20, "augment": "square"}, *LAGS]
@@ -573,7 +573,7 @@ def test_series_of_all_kinds_are_forecast_without_a_warning(name):
     assert model.best_score_ > 0.3
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "y",
     [RNG.normal(size=300), RNG.standard_t(1.2, size=300), RNG.integers(0, 2, 300) * 1.0],

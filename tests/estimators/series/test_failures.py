@@ -58,6 +58,7 @@ def parts_of(found):
     return np.split(np.asarray(numbers, dtype=float), cuts), np.split(dates, cuts)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("container", ["levels", "list", "ids"])
 def test_the_others_are_forecast_as_without_the_bad_ones(container, tmp_path):
     parts = bad_parts()
@@ -218,6 +219,7 @@ def test_shared_models_do_not_learn_from_bad_series():
     assert found.loc[["gap", "empty", "twice"]].isna().all()
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("container", ["levels", "list"])
 def test_failures_go_along_with_parts(container):
     parts = bad_parts()

@@ -77,6 +77,7 @@ def forecasts_by(y):
     }
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize(("factor", "distance"), CHANGES)
 def test_no_model_depends_on_level_and_unit(factor, distance, global_random_seed):
     y = rows_of(global_random_seed, 2)
@@ -103,7 +104,7 @@ def test_the_order_of_columns_does_not_matter(global_random_seed):
     np.testing.assert_allclose(turned.expected, odd.expected)
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("factor", "distance"), CHANGES)
 def test_kind_and_season_do_not_depend_on_level_and_unit(factor, distance):
     rng = np.random.default_rng(0)

@@ -172,7 +172,7 @@ def test_whole_numbers_are_times():
     assert one.forecast(2)["ds"].tolist() == [24, 25]
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("ids", "dtype"),
     [

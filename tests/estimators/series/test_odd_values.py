@@ -24,7 +24,7 @@ def forecast(y, n=6, **params):
     return model(**params).fit(y).forecast(n, coverage=[0.5, 0.8, 0.95])
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("value", [0.0, 1000.0])
 @pytest.mark.parametrize("back", [1, 2, 5, 10])
 def test_an_odd_value_counts_as_missing(value, back):
@@ -144,7 +144,7 @@ def test_an_odd_value_remains_missing_when_later_rows_are_as_before(n_later):
     assert (one._fits[0].data.values > 90).all()
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n_later", [3, 12, 40])
 def test_a_new_level_begins_with_its_first_row(n_later):
     y, later = quiet(), 106 + np.random.default_rng(3).normal(size=n_later)
@@ -179,6 +179,7 @@ def test_update_takes_the_fourth_row_as_a_new_level():
     np.testing.assert_allclose(one.forecast(3), kept.forecast(3), rtol=1e-9)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("search", ["series", [{"n_units": 20}]])
 def test_rows_beyond_the_bounds_widen_them(search):
     y = np.sin(0.3 * np.arange(80)) + 2

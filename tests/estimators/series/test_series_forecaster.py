@@ -538,7 +538,7 @@ def test_what_does_not_go_together_raises(params, y, message):
 # --- data as they come ---------------------------------------------------------------------------
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "gap", [slice(0, 4), slice(20, 24), slice(36, 40), [3, 4, 19, 27, 38]], ids=str
 )
@@ -614,7 +614,7 @@ def test_bad_series_raise_and_change_nothing(y, message, search, fitted):
     assert repr(fitted.search_results_) == found
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("n_rows", [5, 6, 7, 8, 9, 11, 13, 16])
 def test_few_rows_are_enough(n_rows):
     for y in (PAST[:n_rows], FRAME[:n_rows]):
@@ -657,7 +657,7 @@ def test_workers_change_no_bit_at_any_length():
         )
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("which", ["series", "panel", "exog", "joint", "periods"])
 def test_files_and_pickles_hold_every_bit(which, fitted, panel, driven, tmp_path):
     rows, more = PAST[:15], {"exog": PRICE[40:43]} if which == "exog" else {}
@@ -790,7 +790,7 @@ def repeating(n_periods):
     return np.tile(8 * np.eye(12)[-1], n_periods) + noise
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("kind", ["array", "series", "numbers", "list"])
 def test_a_season_that_no_dates_state_is_named(kind):
     y = {
