@@ -126,7 +126,7 @@ def assert_close(actual, expected):
 # --- the engines agree ---------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(networks, st.sampled_from([0, 1, 2, 7, 40]))
 def test_open_loop_agrees(net, n_samples):
     X, F, x0 = drive(net, n_samples)
@@ -205,7 +205,7 @@ def test_products_with_diagonals(n_units, dtype):
         )
 
 
-@settings(max_examples=75)
+@settings(max_examples=50)
 @given(networks, st.lists(st.integers(0, 30), max_size=40), st.booleans())
 def test_many_sequences_agree(net, lengths, starts_given):
     """With kernels to the bit, whichever sequences run beside a sequence."""
@@ -819,7 +819,7 @@ def test_what_the_kernels_read_is_made_once_and_never_pickled():
 
 def test_two_threads_at_once():
     nets = [network(50, seed=s) for s in range(4)]
-    X = drive(nets[0], 3000)[0]
+    X = drive(nets[0], 1500)[0]
     expected = [run(net, X, engine="numba") for net in nets]
     results = [[] for _ in nets]
 

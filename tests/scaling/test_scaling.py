@@ -145,7 +145,7 @@ def test_20000_units_against_a_basis_ten_times_as_rich(seed):
     assert spectral_radius(W) == pytest.approx(np.max(np.abs(values)), rel=1e-7)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     hs.integers(1, 5).flatmap(
         lambda n: hs.lists(hs.integers(-2, 2), min_size=n * n, max_size=n * n)

@@ -744,12 +744,12 @@ def test_certified_loops_come_to_rest_at_one_point(include_input, through_weight
         rng, ends = np.random.default_rng(seed), []
         if not found.holds:
             continue
-        rows = np.full((800, 1), 0.3) if through_weights else None
+        rows = np.full((500, 1), 0.3) if through_weights else None
         for _ in range(3):
             y, x = run_closed_loop(
                 res,
                 readout,
-                800,
+                500,
                 initial_state=rng.choice([-1.0, 1.0], 6),
                 initial_output=rng.uniform(-5, 5, 2),
                 exog=rows,

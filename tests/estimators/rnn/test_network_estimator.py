@@ -192,7 +192,7 @@ def test_initial_states_as_arrays_enter_training():
 
 
 def test_weights_are_relative():
-    X, y = series(100)
+    X, y = series(60)
     weights = np.random.default_rng(0).uniform(0.5, 2, len(X))
     for init in ("esn", "glorot"):
         one = make(init=init).fit(X, y, sample_weight=weights)

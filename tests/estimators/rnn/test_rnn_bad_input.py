@@ -172,13 +172,14 @@ class TestExtremes:
     @pytest.mark.fast_cases(1)
     @pytest.mark.parametrize("init", ["least_squares", "glorot"])
     def test_constants(self, cell, dtype, init):
-        for value in (0.0, 3.0):
-            same = np.full((60, 2), value)
-            for given, target in ((same, y), (X, same[:, 0]), (same, same[:, 0])):
-                rnn = make(cell=cell, dtype=dtype, init=init)
-                rnn = self.check(rnn, given, target)
-                if target is not y and init == "least_squares":
-                    np.testing.assert_allclose(rnn.predict(given), value, atol=1e-3)
+        none, same = np.zeros((60, 2)), np.full((60, 2), 3.0)
+        for given, target in (
+            (same, y), (X, same[:, 0]), (same, same[:, 0]), (none, none[:, 0]),
+        ):  # fmt: skip
+            rnn = make(cell=cell, dtype=dtype, init=init)
+            rnn = self.check(rnn, given, target)
+            if target is not y and init == "least_squares":
+                np.testing.assert_allclose(rnn.predict(given), target[0], atol=1e-3)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e12, 1e15])
