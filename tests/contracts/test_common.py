@@ -92,7 +92,7 @@ SLOW_AS_THEY_COME = [  # smaller ones are among the other tests
 ]
 
 
-@pytest.mark.fast_cases(70)
+@pytest.mark.fast_cases(50)
 @pytest.mark.filterwarnings(
     "ignore:The units .* the bounds of:UserWarning",  # two checks have inputs around 100
     "ignore:The readout has .* columns:UserWarning",  # as many rows as columns, in some

@@ -224,7 +224,7 @@ def test_parameters_set_after_fit_wait_for_the_next_fit(cls):
             np.testing.assert_array_equal(found, expected, err_msg=name)
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cls", [*(cls for cls in by_row() if cls is not NVARRegressor), *whole()])
 def test_random_states_of_every_kind(cls):
     cases, y = case(cls)

@@ -181,7 +181,7 @@ def test_the_cache_knows_what_recurrent_kernels_are_made_of():
             assert kernel.targetoptions["fastmath"] == {"contract", "nsz"}
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n_sums", [4, 8, 16])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_panels_of_processors_with_few_registers(n_sums, dtype, monkeypatch):

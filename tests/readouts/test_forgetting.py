@@ -79,7 +79,7 @@ def test_sums_are_those_of_a_ridge_with_decaying_weights(kind, forgetting):
             assert sums.ageing == pytest.approx(forgetting**sums.n_samples, rel=1e-9, abs=1e-300)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**32 - 1),
     cuts=st.lists(st.integers(0, 60), max_size=6),

@@ -100,6 +100,7 @@ def test_parameters_out_of_bounds_raise(model, message):
         model.fit(*data(10, 2))
 
 
+@pytest.mark.fast_cases(3)
 @EACH
 @pytest.mark.parametrize("trip", ["npz", "pickle"])
 def test_what_is_saved_continues_to_the_bit(model, trip, tmp_path):

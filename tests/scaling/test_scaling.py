@@ -250,6 +250,7 @@ def test_complex_pairs_and_near_ties():
     assert spectral_radius(W) == pytest.approx(1.0, rel=1e-7)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n_units", [150, 700])
 def test_bad_units(n_units):
     W = random_sparse(n_units, random_state=3)

@@ -176,7 +176,7 @@ def test_clipping_and_curricula_reach_training_and_are_saved(cls, tmp_path):
         save(rnn, tmp_path / "rnn.npz")
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("init", ["esn", "least_squares", "orthogonal"])
 def test_a_gru_with_its_reset_gate_within_is_an_estimators_cell(init, tmp_path):
     cells = [GRUCell(5), GRUCell(5, reset_after=False)]
