@@ -150,6 +150,7 @@ def test_the_estimator_and_other_sessions_are_not_changed():
 
 def test_the_state_advances_once_per_row():
     """However predictions and targets come: the outputs are those of one run."""
+    end = FITTED + 50
     model = esn().fit(X[:FITTED], y[:FITTED])
     states = model.states(X[FITTED:])
 
@@ -170,34 +171,35 @@ def test_the_state_advances_once_per_row():
             session.predict(X[t : t + 10])
         session.learn(X[t : t + 1], y[t : t + 1])
 
-    expected = copy.deepcopy(model).partial_fit(X[FITTED:END], y[FITTED:END])
+    expected = copy.deepcopy(model).partial_fit(X[FITTED:end], y[FITTED:end])
     for way in (learn_alone, predict_and_learn, predict_twice_learn_both, predict_many_learn_each):
         session = model.stream()
-        for t in range(FITTED, END):
+        for t in range(FITTED, end):
             way(session, t)
-        np.testing.assert_allclose(session.state, states[END - FITTED - 1], atol=1e-13)
-        assert_alike(model, session.predict(X[END:]), expected.predict(X[END:]))
-        assert session.n_learned_ == END - FITTED
+        np.testing.assert_allclose(session.state, states[end - FITTED - 1], atol=1e-13)
+        assert_alike(model, session.predict(X[end:]), expected.predict(X[end:]))
+        assert session.n_learned_ == end - FITTED
 
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", ["ridge", "feedback", "trained"])
 def test_targets_may_come_late(name):
     """20 rows later: what is learned is the same, and predictions do not wait for it."""
+    end = FITTED + 50
     model, targets = fitted(name)
     session, expected = model.stream(), model.stream()
-    for t in range(FITTED, END):
+    for t in range(FITTED, end):
         session.predict(X[t : t + 1])
         expected.learn(X[t : t + 1], targets[t : t + 1])
         if t - 20 >= FITTED:
             session.learn(X[t - 20 : t - 19], targets[t - 20 : t - 19])
-    assert session.n_learned_ == END - FITTED - 20
-    session.learn(X[END - 20 : END], targets[END - 20 : END])
+    assert session.n_learned_ == end - FITTED - 20
+    session.learn(X[end - 20 : end], targets[end - 20 : end])
     if name == "ridge":
-        assert_alike(model, session.predict(X[END:]), expected.predict(X[END:]))
+        assert_alike(model, session.predict(X[end:]), expected.predict(X[end:]))
     elif name == "feedback":  # the weights are the same, and so is the state, fed with targets
         np.testing.assert_allclose(session.state, expected.state, atol=1e-12)
-        assert_alike(model, session.predict(X[END:]), expected.predict(X[END:]))
+        assert_alike(model, session.predict(X[end:]), expected.predict(X[end:]))
 
 
 def test_rows_whose_targets_never_come_are_given_up():
@@ -377,11 +379,11 @@ def test_classes_may_come_later():
     calm = np.flatnonzero(LABELS != "high")[:100]
     clf.partial_fit(X[calm], LABELS[calm], classes=classes)
     session = clf.stream()
-    for t in range(FITTED, 600):
+    for t in range(FITTED, 450):
         session.learn(X[t : t + 1], LABELS[t : t + 1])
-    expected = copy.deepcopy(clf).partial_fit(X[FITTED:600], LABELS[FITTED:600])
-    assert (session.predict(X[600:]) == expected.predict(X[600:])).all()
-    assert "high" in expected.predict(X[600:])
+    expected = copy.deepcopy(clf).partial_fit(X[FITTED:450], LABELS[FITTED:450])
+    assert (session.predict(X[450:]) == expected.predict(X[450:])).all()
+    assert "high" in expected.predict(X[450:])
     state = session.state.copy()
     with pytest.raises(ValueError, match="contains the label 'new', which is not among"):
         session.learn(X[:1], np.array(["new"]))
