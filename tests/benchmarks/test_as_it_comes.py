@@ -114,6 +114,7 @@ def test_free_runs_of_chaos_count_steps():
     assert models.score(task, off, 0.0).r2 == pytest.approx(1 - 2 / 12)
 
 
+@pytest.mark.slow
 def test_the_ridge_sees_twenty_rows_of_its_sequence():
     rng = np.random.default_rng(0)
     u = rng.standard_normal((400, 1))

@@ -79,6 +79,7 @@ def test_washout_drops_the_first_rows(name):
     np.testing.assert_allclose(make(name, 30, washout=10), whole[10:], rtol=0, atol=1e-10)
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("name", CHAOTIC)
 def test_without_a_seed_the_start_is_the_published_one(name):
     np.testing.assert_array_equal(make(name), make(name))

@@ -150,6 +150,7 @@ def test_a_forecaster_shows_its_summary_in_notebooks_too():
 # ---------------------------------------------------------------------- training_error_
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("solver", ["cholesky", "qr"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

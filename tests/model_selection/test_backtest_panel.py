@@ -28,7 +28,7 @@ COLUMNS = {"sequence_column": "id", "time_column": "ds", "target_column": "y"}
 FEW = {"horizon": 3, "n_origins": 2, "season": 12}
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("container", ["levels", "list", "ids", "three columns", "array"])
 def test_each_series_is_scored_as_alone(container):
     y, options = {

@@ -345,7 +345,7 @@ def test_what_forecasts_and_probabilities_need_is_checked(model, field, new, mes
         load(tmp_path / "model.npz")
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "model, names, value",
     [
@@ -470,6 +470,7 @@ def test_a_header_a_thousand_deep(model_file):
         load(model_file)
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("version", ["1", 1.0, True, 0, -3, None, [1]])
 def test_versions_are_whole_numbers(version, model_file):
     header, arrays = parts_of(model_file)

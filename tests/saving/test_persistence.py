@@ -183,7 +183,7 @@ def by_skops(model, tmp_path):
     return sio.loads(sio.dumps(model), trusted=skops_types())
 
 
-@pytest.mark.fast_cases(10)
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("trip", [by_npz, by_joblib, by_mapping, by_pickle, by_skops])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_round_trip_changes_nothing(name, trip, tmp_path):

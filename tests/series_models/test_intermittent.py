@@ -121,7 +121,7 @@ def test_a_shared_search_tries_it_if_one_series_is_intermittent():
     rng = np.random.default_rng(0)
     series = [rng.normal(10, 1, 30), demands(rng, 40)[:, 0]]
     for some, tried in ((series, True), (series[:1] * 2, False)):
-        model = ESNForecaster(panel="shared", n_networks=1, random_state=0).fit(some)
+        model = ESNForecaster(search="series", panel="shared", n_networks=1).fit(some)
         assert ("intermittent demand" in model.search_results_["model"]) == tried
 
 

@@ -146,6 +146,7 @@ def test_the_level_does_not_matter(kind, c, global_random_seed):
         np.testing.assert_allclose(one.expected - c, other.expected, atol=1e-5)
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("row", [-1, -4])
 @pytest.mark.parametrize(("level", "spread"), [(263, 0.1), (50, 0.02), (1.08, 0.002), (0, 0.1)])
 def test_a_value_beyond_thirty_deviations_is_odd_at_any_level(level, spread, row):

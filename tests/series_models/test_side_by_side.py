@@ -47,6 +47,7 @@ def one_by_one(candidate, data, bounds):
     return np.concatenate(found)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("name", "engine"), zip(SERIES, ["auto", "numpy", "auto", "numpy"], strict=True)
 )

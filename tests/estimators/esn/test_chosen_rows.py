@@ -94,6 +94,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", OTHERS)
 def test_elsewhere_it_is_the_fit_of_one_row(name):
     X, Y = filtered(300)

@@ -47,6 +47,7 @@ def test_errors_are_largest_there_and_the_remedy_helps(global_random_seed):
     assert scores["path", 1.0] > scores["one", 1.0] + 2
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(("n", "is_told"), [(60, False), (85, True), (102, True), (140, False)])
 def test_it_warns_between_bounds(n, is_told):
     X, y = data(200)

@@ -160,6 +160,7 @@ def test_labels_that_last_are_found_without_memory(global_random_seed):
     assert (np.median(gains, axis=0) > 0.03).all()
 
 
+@pytest.mark.slow
 def test_labels_without_persistence_are_not_worse_than_noise(global_random_seed):
     gains = []
     for seed in range(global_random_seed, global_random_seed + 5):

@@ -59,6 +59,7 @@ READERS = {
 }
 
 
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize("reader", READERS)
 def test_solved_by_whoever_reads_first_and_once(reader, solved, tmp_path):
     model = esn()

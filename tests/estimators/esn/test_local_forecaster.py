@@ -175,6 +175,7 @@ def test_frames_keep_names_and_dates():
         model.predict(table[names[::-1]])
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("inner", INNER.values(), ids=INNER)
 def test_saved_models_forecast_the_same(inner, tmp_path):
     model = LocalForecaster(inner(), block=3, halo=1).fit(FIELD)

@@ -36,6 +36,7 @@ def esn(**params):
     )  # fmt: skip
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("cls", [ESNRegressor, ESNClassifier])
 @pytest.mark.parametrize(
     ("alpha", "dtype", "solver", "expected"),

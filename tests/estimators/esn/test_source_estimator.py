@@ -356,6 +356,7 @@ def test_set_output_leaves_predictions_alone():
     assert isinstance(pipe.predict(frame), np.ndarray)
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("feedback", [False, True])
 @pytest.mark.parametrize("splits", [[40], [80], [5, 90, 141, 200]])
 def test_partial_fit_with_noise_over_sequences_is_one_fit(feedback, splits):

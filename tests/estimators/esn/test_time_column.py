@@ -131,6 +131,7 @@ def test_chunks_and_sessions_continue_over_a_gap(dtype):
     assert again.shape == model.shape
 
 
+@pytest.mark.fast_cases(1)
 @EITHER
 def test_sequences_start_fresh_in_every_container(make):
     parts = [timed(n, seed) for seed, n in enumerate((60, 80, 70))]
@@ -147,6 +148,7 @@ def test_sequences_start_fresh_in_every_container(make):
         np.testing.assert_allclose(rows, states, rtol=0, atol=1e-10)
 
 
+@pytest.mark.fast_cases(1)
 @EITHER
 def test_where_a_run_starts(make):
     times, u, y = timed()
@@ -187,7 +189,7 @@ ONLINE = {"solver": "adam", "include_input": True}
 
 
 @pytest.mark.filterwarnings("ignore:initial_state=.steady:sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("make", "given"), [
     *((esn, {"include_input": include, "alpha": 1e-2}) for include in (False, True)),
     *((rnn, {"init": init, "online": online, **ONLINE})

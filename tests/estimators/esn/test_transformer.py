@@ -213,6 +213,7 @@ COMPOSED = {
 }
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("name", COMPOSED)
 def test_a_composition_predicts_what_one_reservoir_would(name, global_random_seed):
     X, y = series(seed=global_random_seed)
@@ -222,6 +223,7 @@ def test_a_composition_predicts_what_one_reservoir_would(name, global_random_see
     np.testing.assert_allclose(pipe.predict(X[N:])[: len(one)], one, rtol=0, atol=1e-10)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "last",
     [

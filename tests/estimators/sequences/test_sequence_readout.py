@@ -218,20 +218,20 @@ def compare(other, found, model, expected):
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNSequenceRegressor])
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("n, weighted", [(30, False), (60, True), (110, False)])
-def test_the_units_and_zeros_of_channels_are_of_no_account(cls, n, weighted):
-    for seed in range(3):
-        Xs, y = unclear(n, seed)
-        new, _ = unclear(10, seed + 50)
-        weights = np.random.default_rng(seed).uniform(0.2, 2, n) if weighted else None
-        options = QUICK | {"random_state": seed, "dtype": ("float32", "float64")[seed % 2]}
-        if weighted and cls is ESNSequenceClassifier:
-            options["class_weight"] = "balanced"
-        model = cls(**options).fit(Xs, y, weights)
-        for factor, shift in OTHER_UNITS[seed::3]:
-            other = cls(**options).fit([factor * X + shift for X in Xs], y, weights)
-            moved = [factor * X + shift for X in new]
-            compare(other, said(other, moved), model, said(model, new))
+def test_the_units_and_zeros_of_channels_are_of_no_account(cls, n, weighted, seed):
+    Xs, y = unclear(n, seed)
+    new, _ = unclear(10, seed + 50)
+    weights = np.random.default_rng(seed).uniform(0.2, 2, n) if weighted else None
+    options = QUICK | {"random_state": seed, "dtype": ("float32", "float64")[seed % 2]}
+    if weighted and cls is ESNSequenceClassifier:
+        options["class_weight"] = "balanced"
+    model = cls(**options).fit(Xs, y, weights)
+    for factor, shift in OTHER_UNITS[seed::3]:
+        other = cls(**options).fit([factor * X + shift for X in Xs], y, weights)
+        moved = [factor * X + shift for X in new]
+        compare(other, said(other, moved), model, said(model, new))
 
 
 @pytest.mark.fast_cases(1)
@@ -253,16 +253,16 @@ def test_the_names_of_classes_are_of_no_account(n, n_classes, seed):
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n", [30, 60, 110])
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNSequenceRegressor])
-def test_the_order_of_sequences_is_of_no_account(cls, n):
-    for seed in range(3):
-        Xs, y = unclear(n, seed)
-        new, _ = unclear(10, seed + 50)
-        weights = np.random.default_rng(seed).uniform(0.2, 2, n)
-        model = make(cls, **QUICK).fit(Xs, y, weights)
-        order = np.random.default_rng(seed).permutation(n)
-        other = make(cls, **QUICK).fit([Xs[i] for i in order], y[order], weights[order])
-        compare(other, said(other, new), model, said(model, new))
+def test_the_order_of_sequences_is_of_no_account(cls, n, seed):
+    Xs, y = unclear(n, seed)
+    new, _ = unclear(10, seed + 50)
+    weights = np.random.default_rng(seed).uniform(0.2, 2, n)
+    model = make(cls, **QUICK).fit(Xs, y, weights)
+    order = np.random.default_rng(seed).permutation(n)
+    other = make(cls, **QUICK).fit([Xs[i] for i in order], y[order], weights[order])
+    compare(other, said(other, new), model, said(model, new))
 
 
 @pytest.mark.slow
