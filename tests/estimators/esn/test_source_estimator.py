@@ -112,7 +112,7 @@ def test_one_generator_per_matrix():
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("feedback", [False, True])
 def test_n_jobs_does_not_change_a_bit(feedback):
-    Xs, ys = zip(*[series(n=3000 + 10 * k, seed=k) for k in range(6)], strict=True)
+    Xs, ys = zip(*[series(n=2100 + 10 * k, seed=k) for k in range(4)], strict=True)
     fits = [
         ESNRegressor(
             20, n_jobs=n_jobs, feedback=feedback, feedback_scaling=0.1, noise=1e-3, random_state=0
