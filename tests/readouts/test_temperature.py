@@ -26,7 +26,7 @@ def columns_of(labels, n_classes):
 @pytest.mark.parametrize("temperature", [0.05, 0.4, 1.0, 3.0])
 def test_a_known_temperature_is_found(temperature, global_random_seed):
     n, found = 3000, []
-    for k in range(20):
+    for k in range(40):
         scores, labels = labelled(temperature, n, seed=[global_random_seed, k])
         found.append(1 / fitted_temperature(scores, columns_of(labels, 4)))
 
@@ -43,7 +43,7 @@ def test_a_known_temperature_is_found(temperature, global_random_seed):
     centre = scores.mean()
     wanted = centre + (1 - 1 / (n + 2)) * (mean_score(1 / temperature) - centre)
     expected = brentq(lambda b: mean_score(b) - wanted, 0.5 / temperature, 2 / temperature)
-    assert np.mean(found) == pytest.approx(expected, abs=5 * error / np.sqrt(20))
+    assert np.mean(found) == pytest.approx(expected, abs=5 * error / np.sqrt(40))
     assert 0.5 * error < np.std(found) < 2 * error
 
 
