@@ -77,7 +77,7 @@ def conjugated(W, log_range, seed=0):
 # --- every topology, law, seed and size ---
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(50)
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("name", WEIGHTED)
 @pytest.mark.parametrize("n_units", [2, 3, 7, 40, 230])
