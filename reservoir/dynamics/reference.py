@@ -132,7 +132,7 @@ def step_through(
     """
     activate = get_activation(reservoir.activation).function
     leak: float | Array = reservoir.leak_rate
-    # a number is compared as such: NumPy would take a twentieth of a session's step for it
+    # a number is compared as such: by NumPy it takes longer, which a session would pay in each step
     leaky = leak != 1.0 if isinstance(leak, float) else np.any(np.not_equal(leak, 1.0))
     keep = np.asarray(1 - leak, dtype=block.dtype)
     kept = np.empty_like(state)

@@ -391,7 +391,8 @@ class ESNForecaster(Described, BaseEstimator):
         UserWarning
             If all values are equal, if neither networks in closed loop nor models of series
             forecast better than the mean of the data, if numbers in the index may be dates, if a
-            series without dates has a season that was not set, if the last rows have odd values
+            series without dates has a season that was not set, if `season` has no effect because
+            several tables are trajectories of one system, if the last rows have odd values
             (`outliers`), or if without `time_column` one of several columns rises by equal steps in
             every series, as times do.
         """
